@@ -1,0 +1,9 @@
+-- Takes or keeps a lease. Returns 0 while another node has it.
+-- KEYS: the lease. ARGV: the node, for how long in ms.
+
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then
+  return 0
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1

@@ -1,0 +1,2 @@
+-- Returns the epoch and the last offset.
+return {log_end()}

@@ -1,0 +1,4 @@
+-- Takes a node out.
+drop(NODE)
+sweep()
+return outcome()

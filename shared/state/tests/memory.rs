@@ -1,0 +1,18 @@
+//! The stores in memory keep the contract.
+
+use switchyard_state::{contract, memory};
+
+#[tokio::test]
+async fn the_memory_log_keeps_the_contract() {
+    contract::event_log(&memory::stores_within).await;
+}
+
+#[tokio::test]
+async fn the_memory_sessions_keep_the_contract() {
+    contract::session_store(&memory::stores_within).await;
+}
+
+#[tokio::test]
+async fn the_memory_registry_keeps_the_contract() {
+    contract::registry(&memory::stores_within).await;
+}
