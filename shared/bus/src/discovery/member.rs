@@ -1,0 +1,248 @@
+//! The task that keeps one node in the registry.
+
+use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, future::OptionFuture, stream::SelectAll};
+use switchyard_state::{Announced, Entry, HEARTBEAT, NodeRecord, Registry, Snapshot, StoreError};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_stream::wrappers::WatchStream;
+
+use super::{PATIENCE, herald::Herald};
+use crate::pause::jittered;
+
+/// The longest pause between two attempts while the store is away. Short, because whoever is not back soon after an outage is taken for dead.
+const RETRY: Duration = HEARTBEAT;
+
+/// What the task is asked for.
+pub(super) enum Command {
+    /// Read the nodes again, then answer.
+    Refresh(oneshot::Sender<()>),
+    /// Leave, tell everybody, then answer; the task ends.
+    Leave(oneshot::Sender<()>),
+}
+
+/// Those who wait for one round.
+#[derive(Default)]
+struct Asked {
+    refresh: Vec<oneshot::Sender<()>>,
+    leave: Vec<oneshot::Sender<()>>,
+}
+
+impl Asked {
+    fn note(&mut self, command: Command) {
+        match command {
+            Command::Refresh(done) => self.refresh.push(done),
+            Command::Leave(done) => self.leave.push(done),
+        }
+    }
+
+    fn answer(self) {
+        for done in self.refresh.into_iter().chain(self.leave) {
+            // Whoever asked may have given up.
+            let _ = done.send(());
+        }
+    }
+}
+
+pub(super) struct Member {
+    registry: Arc<dyn Registry>,
+    herald: Arc<Herald>,
+    record: NodeRecord,
+    entries: Vec<watch::Receiver<Vec<Entry>>>,
+    seen: watch::Receiver<Option<u64>>,
+    snapshot: watch::Sender<Arc<Snapshot>>,
+    /// The registry has the record as it is now.
+    announced: bool,
+    /// The generation as the registry last told it.
+    generation: Option<u64>,
+    /// The snapshot is older than `generation`.
+    stale: bool,
+    /// Failed attempts in a row.
+    failures: u32,
+}
+
+impl Member {
+    pub fn new(
+        registry: Arc<dyn Registry>,
+        herald: Arc<Herald>,
+        record: NodeRecord,
+        entries: Vec<watch::Receiver<Vec<Entry>>>,
+        seen: watch::Receiver<Option<u64>>,
+    ) -> (Self, watch::Receiver<Arc<Snapshot>>) {
+        let (snapshot, receiver) = watch::channel(Arc::default());
+        let mut member = Self {
+            registry,
+            herald,
+            record,
+            entries,
+            seen,
+            snapshot,
+            announced: false,
+            generation: None,
+            stale: true,
+            failures: 0,
+        };
+        member.gather();
+        (member, receiver)
+    }
+
+    /// The first announcement. A store that is away does not keep the node from starting.
+    pub async fn join(&mut self) -> Result<(), StoreError> {
+        match self.keep_up().await {
+            Err(StoreError::Away(source)) => {
+                self.failed(&StoreError::Away(source));
+                Ok(())
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Runs until told to leave, or until nobody can tell it any more.
+    pub async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut offers: SelectAll<_> =
+            self.entries.iter().map(|entries| WatchStream::from_changes(entries.clone())).collect();
+        let mut seen = self.seen.clone();
+        loop {
+            let next = sleep_until(Instant::now() + self.pause());
+            let mut next = pin!(next);
+            let offer: OptionFuture<_> = (!offers.is_empty()).then(|| offers.next()).into();
+            let mut asked = Asked::default();
+            tokio::select! {
+                () = &mut next => {}
+                Some(_) = offer => self.gather(),
+                Ok(()) = seen.changed() => {}
+                command = commands.recv() => match command {
+                    Some(command) => asked.note(command),
+                    None => return,
+                }
+            }
+            // All who ask meanwhile share one answer.
+            while let Ok(command) = commands.try_recv() {
+                asked.note(command);
+            }
+            if !asked.leave.is_empty() {
+                self.leave().await;
+                asked.answer();
+                return;
+            }
+            self.stale |= !asked.refresh.is_empty();
+            match self.keep_up().await {
+                Ok(()) => self.succeeded(),
+                Err(error) => self.failed(&error),
+            }
+            asked.answer();
+        }
+    }
+
+    /// One round: the sign of life, and whatever follows from its answer.
+    async fn keep_up(&mut self) -> Result<(), StoreError> {
+        if self.announced {
+            let seen = *self.seen.borrow_and_update();
+            let heartbeat = self.registry.heartbeat(&self.record.id, seen).await?;
+            self.announced = heartbeat.known;
+            self.learn(&heartbeat.now);
+        }
+        if !self.announced {
+            let announced = self.registry.announce(&self.record).await?;
+            self.announced = true;
+            self.learn(&announced);
+        }
+        if self.stale {
+            let snapshot = self.registry.nodes().await?;
+            self.generation = Some(snapshot.generation);
+            self.stale = false;
+            self.show(snapshot);
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, now: &Announced) {
+        let moved = self.generation != Some(now.generation);
+        self.generation = Some(now.generation);
+        self.stale |= moved;
+        if moved || !now.changed.is_empty() {
+            self.herald.tell(now, moved);
+        }
+    }
+
+    /// Takes over what the services offer now.
+    fn gather(&mut self) {
+        let mut names = HashSet::new();
+        let mut entries = Vec::new();
+        for offered in &mut self.entries {
+            for entry in offered.borrow_and_update().iter() {
+                if names.insert((entry.kind, entry.name.clone())) {
+                    entries.push(entry.clone());
+                }
+            }
+        }
+        if entries != self.record.entries {
+            self.record.entries = entries;
+            self.announced = false;
+        }
+        if self.generation.is_none() {
+            // Nobody else is known yet.
+            self.show(Snapshot::default());
+        }
+    }
+
+    async fn leave(&mut self) {
+        match self.registry.leave(&self.record.id).await {
+            Ok(left) => {
+                self.learn(&left);
+                // The herald runs beside this task; what it cannot tell in time, an expired heartbeat tells later.
+                let _ = timeout(PATIENCE, self.herald.flushed()).await;
+            }
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "could not leave the registry");
+            }
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        if self.failures == 0 {
+            return HEARTBEAT;
+        }
+        let longest = Duration::from_millis(50).saturating_mul(1 << self.failures.min(6)).min(RETRY);
+        jittered(longest)
+    }
+
+    fn failed(&mut self, error: &StoreError) {
+        if self.failures == 0 {
+            tracing::warn!(
+                error = error as &dyn std::error::Error,
+                "the node registry is away, keeping the nodes as they were"
+            );
+        }
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    fn succeeded(&mut self) {
+        if self.failures > 0 {
+            tracing::info!("the node registry is back");
+        }
+        self.failures = 0;
+    }
+
+    /// Shows a new picture, this node always in it.
+    fn show(&self, mut snapshot: Snapshot) {
+        if let Err(place) = snapshot.nodes.binary_search_by(|node| node.id.cmp(&self.record.id)) {
+            snapshot.nodes.insert(place, self.record.clone());
+            for entry in &self.record.entries {
+                let listed = snapshot.listed.entry((entry.kind, entry.name.clone()));
+                listed.or_insert_with(|| entry.digest.clone());
+            }
+        }
+        self.snapshot.send_if_modified(|shown| {
+            let new = **shown != snapshot;
+            if new {
+                *shown = Arc::new(snapshot);
+            }
+            new
+        });
+    }
+}
