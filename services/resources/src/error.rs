@@ -1,0 +1,67 @@
+//! What goes wrong with resources: at start, and in a request.
+
+use switchyard_files::FilesError;
+use switchyard_proto::v1::Failure;
+use tonic::Status;
+
+/// How much of a URI or a name is repeated, in bytes: a status travels in a header.
+const MAX_REPEATED: usize = 1000;
+
+/// Why resources cannot be served at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ResourcesError {
+    /// A provider cannot do what its options say.
+    #[error("a source of resources cannot be served: {0}")]
+    Files(#[from] FilesError),
+
+    /// Two providers with one name.
+    #[error("two sources of resources are called `{name}`: give one of them another `name`")]
+    SameName {
+        /// What both are called.
+        name: String,
+    },
+
+    /// One provider's URIs are among another's.
+    #[error("the resources below `{inner}` are among those below `{outer}` already")]
+    Overlap {
+        /// The prefix of the one.
+        inner: String,
+        /// The prefix of the other.
+        outer: String,
+    },
+}
+
+/// There is no such resource, or it is not served: nobody can tell which.
+pub(crate) fn unknown(uri: &str) -> Status {
+    let uri = shown(uri);
+    Failure::unknown(uri, format!("no resource has the URI `{uri}`"))
+}
+
+/// This node has no such provider.
+pub(crate) fn unknown_provider(name: &str) -> Status {
+    let name = shown(name);
+    Failure::unknown(name, format!("no source of resources is called `{name}` here"))
+}
+
+/// The status that tells of a failed request for `uri`.
+pub(crate) fn status(uri: &str, error: &FilesError) -> Status {
+    match error {
+        FilesError::NotFound { .. } => unknown(uri),
+        FilesError::TooLarge { size, limit, .. } => {
+            let uri = shown(uri);
+            Status::out_of_range(format!("`{uri}` has {size} bytes, and at most {limit} (`maxReadBytes`) are read"))
+        }
+        _ => {
+            tracing::warn!(error = error as &dyn std::error::Error, "a resource could not be read");
+            Status::internal(format!("`{}` could not be read", shown(uri)))
+        }
+    }
+}
+
+fn shown(text: &str) -> &str {
+    if text.len() <= MAX_REPEATED {
+        return text;
+    }
+    let end = (0..=MAX_REPEATED).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
