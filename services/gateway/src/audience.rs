@@ -1,0 +1,234 @@
+//! The streams of one session at this gateway, and what they are to hear.
+//!
+//! Of all streams of a session, at any gateway, one has the floor at every offset of the log; so each fact leaves on
+//! exactly one of them. A stream that lost the floor still sends what came before, and then stays open and silent.
+
+use std::{collections::HashMap, sync::Arc};
+
+use switchyard_state::{Offset, Session};
+
+use crate::pending::{Pending, Topic};
+
+/// The streams of one session.
+#[derive(Default)]
+pub struct Audience {
+    /// URIs with the offset after which the session hears of them.
+    subscriptions: HashMap<String, Offset>,
+    /// URIs that it gave up, with the offset: a record read earlier may still have them.
+    given_up: HashMap<String, Offset>,
+    ready: bool,
+    streams: Vec<Standing>,
+}
+
+struct Standing {
+    id: String,
+    pending: Arc<Pending>,
+    /// It carries what comes after this offset, once that is known.
+    from: Option<Offset>,
+    /// And up to this one, once another stream took the floor.
+    until: Option<Offset>,
+}
+
+impl Audience {
+    /// A stream that does not know its place yet. Changes of the session are noted from now on.
+    pub fn attach(&mut self, id: String, pending: Arc<Pending>) {
+        self.streams.push(Standing { id, pending, from: None, until: None });
+    }
+
+    /// A stream has its place, and the session is as this record says, but for what was noted since.
+    pub fn open(&mut self, id: &str, session: &Session, from: Offset) {
+        self.ready |= session.ready;
+        for (uri, since) in &session.subscriptions {
+            if self.given_up.get(uri).is_none_or(|at| at < since) {
+                self.subscriptions.entry(uri.clone()).or_insert(*since);
+            }
+        }
+        self.given_up.clear();
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
+            stream.from = Some(from);
+            stream.pending.begin(from);
+        }
+    }
+
+    /// A stream is gone. `true` when it had the floor.
+    pub fn detach(&mut self, id: &str) -> bool {
+        let Some(index) = self.streams.iter().position(|stream| stream.id == id) else { return false };
+        let stream = self.streams.remove(index);
+        stream.from.is_some() && stream.until.is_none()
+    }
+
+    /// A stream, of this gateway or another, has the floor from here on.
+    pub fn floor_taken(&mut self, by: &str, at: Offset) {
+        for stream in self.streams.iter_mut().filter(|stream| stream.id != by && stream.from.is_some()) {
+            stream.until.get_or_insert(at);
+        }
+    }
+
+    /// The youngest stream, which may take the floor when it is free.
+    pub fn youngest(&self) -> Option<&str> {
+        self.streams.last().map(|stream| stream.id.as_str())
+    }
+
+    /// A silent stream has the floor again.
+    pub fn floor_returned(&mut self, id: &str, from: Offset) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
+            stream.from = Some(from);
+            stream.until = None;
+        }
+    }
+
+    /// The client is ready to hear.
+    pub fn ready(&mut self) {
+        self.ready = true;
+        self.streams.iter().filter(|stream| stream.from.is_some()).for_each(|stream| stream.pending.open());
+    }
+
+    /// Whether the client is ready to hear.
+    pub const fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// The session subscribed.
+    pub fn subscribed(&mut self, uri: String, at: Offset) {
+        self.given_up.remove(&uri);
+        self.subscriptions.entry(uri).or_insert(at);
+    }
+
+    /// The session gave a subscription up.
+    pub fn unsubscribed(&mut self, uri: String, at: Offset) {
+        self.subscriptions.remove(&uri);
+        let topic = Topic::Resource(uri.clone());
+        self.streams.iter().for_each(|stream| stream.pending.forget(&topic));
+        if self.streams.iter().any(|stream| stream.from.is_none()) {
+            self.given_up.insert(uri, at);
+        }
+    }
+
+    /// A fact: marked at the stream that has the floor at its offset, if the session wants to hear of it.
+    pub fn hear(&self, topic: &Topic, at: Offset, cause: &str) {
+        if !self.wants(topic, at) {
+            return;
+        }
+        let carries = |stream: &&Standing| {
+            stream.from.is_some_and(|from| from < at) && stream.until.is_none_or(|until| at <= until)
+        };
+        self.streams.iter().filter(carries).for_each(|stream| stream.pending.mark(topic.clone(), at, cause));
+    }
+
+    fn wants(&self, topic: &Topic, at: Offset) -> bool {
+        match topic {
+            Topic::List(_) => true,
+            Topic::Resource(uri) => self.subscriptions.get(uri).is_some_and(|since| *since < at),
+        }
+    }
+
+    /// Everything that the session could have missed.
+    pub fn hear_everything(&self, lists: &[Topic], at: Offset) {
+        for topic in lists {
+            self.hear(topic, at, "");
+        }
+        for uri in self.subscriptions.keys() {
+            self.hear(&Topic::Resource(uri.clone()), at, "");
+        }
+    }
+
+    /// The session is over.
+    pub fn end(&self) {
+        self.streams.iter().for_each(|stream| stream.pending.end());
+    }
+
+    /// Whether no stream is left.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use switchyard_state::SessionId;
+
+    use super::*;
+
+    fn session(subscriptions: &[(&str, u64)]) -> Session {
+        Session {
+            id: SessionId("s".into()),
+            revision: "2025-11-25".into(),
+            principal: String::new(),
+            client_capabilities: "{}".into(),
+            client: String::new(),
+            ready: true,
+            log_level: None,
+            subscriptions: subscriptions
+                .iter()
+                .map(|(uri, at)| ((*uri).to_owned(), Offset(*at)))
+                .collect::<BTreeMap<_, _>>(),
+            floor: None,
+            left: Offset(0),
+            epoch: "e".into(),
+        }
+    }
+
+    fn stream(audience: &mut Audience, id: &str, from: u64) -> Arc<Pending> {
+        let pending = Arc::new(Pending::default());
+        audience.attach(id.into(), pending.clone());
+        audience.floor_taken(id, Offset(from));
+        audience.open(id, &session(&[("a", 0)]), Offset(from));
+        pending
+    }
+
+    fn resource(uri: &str) -> Topic {
+        Topic::Resource(uri.into())
+    }
+
+    #[test]
+    fn each_fact_is_marked_at_exactly_the_stream_that_has_the_floor_at_its_offset() {
+        let mut audience = Audience::default();
+        let first = stream(&mut audience, "1", 10);
+        let second = stream(&mut audience, "2", 20);
+
+        audience.hear(&resource("a"), Offset(15), "");
+        assert_eq!((first.oldest(), second.oldest()), (Some(Offset(15)), None));
+        audience.hear(&resource("a"), Offset(21), "");
+        assert_eq!((first.oldest(), second.oldest()), (Some(Offset(15)), Some(Offset(21))));
+    }
+
+    #[test]
+    fn a_subscription_begins_after_its_own_offset_and_ends_at_once() {
+        let mut audience = Audience::default();
+        let pending = stream(&mut audience, "1", 0);
+        audience.subscribed("b".into(), Offset(5));
+
+        audience.hear(&resource("b"), Offset(5), "");
+        assert_eq!(pending.oldest(), None);
+        audience.hear(&resource("b"), Offset(6), "");
+        assert_eq!(pending.oldest(), Some(Offset(6)));
+        audience.unsubscribed("b".into(), Offset(7));
+        assert_eq!(pending.oldest(), None);
+    }
+
+    #[test]
+    fn a_subscription_given_up_while_the_record_was_read_does_not_come_back() {
+        let mut audience = Audience::default();
+        let pending = Arc::new(Pending::default());
+        audience.attach("1".into(), pending.clone());
+        audience.unsubscribed("a".into(), Offset(3));
+
+        audience.open("1", &session(&[("a", 1)]), Offset(0));
+
+        audience.hear(&resource("a"), Offset(9), "");
+        assert_eq!(pending.oldest(), None);
+    }
+
+    #[test]
+    fn only_the_end_of_the_stream_with_the_floor_frees_it() {
+        let mut audience = Audience::default();
+        stream(&mut audience, "1", 10);
+        stream(&mut audience, "2", 20);
+
+        assert!(!audience.detach("1"));
+        assert!(audience.detach("2"));
+        assert!(audience.is_empty());
+    }
+}

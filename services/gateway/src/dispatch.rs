@@ -1,0 +1,340 @@
+//! From a request to the service that answers it: one match over the methods that both eras share.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use switchyard_bus::{Bus, CallEvents};
+use switchyard_mcp::{
+    CacheScope, Method, Params, Refusal, Revision, RpcError, cursor, definitions, meta::Meta, notifications::Filter,
+    results,
+};
+use switchyard_proto::v1::{
+    CallToolRequest, Context, DescribeResourceRequest, Failure, GetPromptRequest, ListResourcesRequest, Principal,
+    ReadResourceRequest, Resource, failure::Reason,
+};
+use switchyard_state::NodeId;
+use switchyard_telemetry::trace::TraceContext;
+use tokio::time::timeout;
+use tonic::{Code, Status};
+
+use crate::{
+    Gateway,
+    calls::{Again, Call, Limits, Listener, Step},
+    catalog::{Catalog, Item, Section},
+    failure::{Target, refuse},
+};
+
+/// How long a service may take for what is no call: a page of a list, a description.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A request that is known to be well-formed, and who sent it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The client's revision.
+    pub revision: Revision,
+    /// What it wants.
+    pub method: Method,
+    /// With which parameters.
+    pub params: Params<'a>,
+    /// And which `_meta`.
+    pub meta: Meta<'a>,
+    /// The JSON text of what the client can do.
+    pub capabilities: &'a str,
+    /// Who asks; empty for anonymous.
+    pub principal: &'a str,
+    /// The session, where there is one.
+    pub session: Option<&'a str>,
+    /// The request's own span, to which what happens below belongs.
+    pub trace: &'a TraceContext,
+}
+
+/// How a request is answered.
+pub enum Reply {
+    /// At once: the JSON text of the result.
+    Result(String),
+    /// By a call that runs.
+    Call(Box<Call>),
+    /// By a stream of notifications.
+    Listen(Filter),
+}
+
+/// One thread's way to the services.
+#[derive(Clone)]
+pub struct Dispatch {
+    /// What all threads share.
+    pub gateway: Arc<Gateway>,
+    /// The bus, with connections of this thread.
+    pub bus: Bus,
+}
+
+impl Dispatch {
+    /// Answers a request. Lists come from memory, everything else from a service.
+    ///
+    /// # Errors
+    /// What the client is told instead, with the status that it has in its revision.
+    pub async fn ask(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let revision = asked.revision;
+        let checked = |error| refuse(error, revision);
+        match asked.method {
+            Method::Ping => Ok(Reply::Result(results::empty(revision))),
+            Method::Discover => {
+                let instructions = &self.gateway.options.instructions;
+                Ok(Reply::Result(results::discover(revision, instructions, CacheScope::Public)))
+            }
+            Method::ToolsList => self.page(asked, |catalog| &catalog.tools).map_err(checked),
+            Method::PromptsList => self.page(asked, |catalog| &catalog.prompts).map_err(checked),
+            Method::ResourceTemplatesList => self.page(asked, |catalog| &catalog.templates).map_err(checked),
+            Method::ResourcesList => self.list_resources(asked).await,
+            Method::ToolsCall => self.call_tool(asked).await,
+            Method::PromptsGet => self.get_prompt(asked).await,
+            Method::ResourcesRead => self.read_resource(asked).await,
+            Method::SubscriptionsListen => Filter::read(asked.params.notifications).map(Reply::Listen).map_err(checked),
+            // Sessions have these to themselves.
+            Method::Initialize | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
+                Err(checked(RpcError::method_not_found(asked.method.name())))
+            }
+        }
+    }
+
+    fn page(&self, asked: &Asked<'_>, section: fn(&Catalog) -> &Section) -> Result<Reply, RpcError> {
+        let catalog = self.gateway.catalog.load();
+        let after = match asked.params.cursor()? {
+            Some(cursor) => Some(cursor::decode(asked.method, &cursor)?.after),
+            None => None,
+        };
+        let limit = self.gateway.options.page_size as usize;
+        let (items, more) = section(&catalog).page(after.as_deref(), limit).ok_or_else(|| {
+            RpcError::invalid_params("`params.cursor` leads nowhere any more; begin at the first page")
+        })?;
+        let next = items.last().filter(|_| more).map(|item| {
+            cursor::encode(asked.method, &cursor::Place { part: String::new(), after: item.entry.name.clone() })
+        });
+        let shown = items.iter().map(|item| item.shown(asked.revision));
+        Ok(Reply::Result(results::list(asked.method, shown, next.as_deref(), CacheScope::Public, asked.revision)))
+    }
+
+    /// A page of resources: providers one after another, each in the order of its URIs.
+    async fn list_resources(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let revision = asked.revision;
+        let checked = |error| refuse(error, revision);
+        let start = match asked.params.cursor().map_err(checked)? {
+            Some(cursor) => Some(cursor::decode(asked.method, &cursor).map_err(checked)?),
+            None => None,
+        };
+        let catalog = self.gateway.catalog.load_full();
+        let before = match &start {
+            Some(place) => catalog.providers.before(&place.part).ok_or_else(|| {
+                checked(RpcError::invalid_params("`params.cursor` leads to a provider that is gone; begin anew"))
+            })?,
+            None => 0,
+        };
+
+        let limit = self.gateway.options.page_size;
+        let mut after = start.map(|place| place.after).unwrap_or_default();
+        let mut shown: Vec<Resource> = Vec::new();
+        let mut next = None;
+        let mut providers = catalog.providers.from(before).iter().peekable();
+        while let Some(provider) = providers.next() {
+            let room = limit - shown.len() as u32;
+            let request = ListResourcesRequest {
+                context: Some(self.context(asked, "", Duration::ZERO)),
+                provider: provider.entry.name.clone(),
+                after: std::mem::take(&mut after),
+                limit: room,
+            };
+            let reply = within(LOOKUP_TIMEOUT, self.bus.resources.list(&provider.nodes, request)).await;
+            let reply = reply.map_err(|status| self.target(asked, &provider.entry.name).failed(&status, false))?;
+            shown.extend(reply.resources);
+            let place = |after: &str| cursor::Place { part: provider.entry.name.clone(), after: after.to_owned() };
+            if reply.more {
+                next = shown.last().map(|last| place(&last.uri));
+                break;
+            }
+            if shown.len() >= limit as usize {
+                let follows = providers.peek();
+                next = follows.map(|next| cursor::Place { part: next.entry.name.clone(), after: String::new() });
+                break;
+            }
+        }
+
+        let next = next.map(|place| cursor::encode(asked.method, &place));
+        let texts: Vec<_> = shown.iter().map(|resource| definitions::resource(resource, revision)).collect();
+        let items = texts.iter().map(String::as_str);
+        Ok(Reply::Result(results::list(asked.method, items, next.as_deref(), CacheScope::Public, revision)))
+    }
+
+    async fn call_tool(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let checked = |error| refuse(error, asked.revision);
+        let name = asked.params.name_for(asked.method).map_err(checked)?;
+        let arguments = asked.params.arguments().map_err(checked)?;
+        let listener = self.listener(asked, &name)?;
+        let found = self.find(&name, |catalog| &catalog.tools).await;
+        let (nodes, limits, repeatable) = found.ok_or_else(|| checked(self.target(asked, &name).unknown()))?;
+
+        let request = CallToolRequest {
+            context: Some(self.context(asked, &name, limits.total)),
+            name: name.clone().into_owned(),
+            arguments_json: arguments.to_owned().into(),
+            ..CallToolRequest::default()
+        };
+        let bus = self.bus.tools.clone();
+        let again = repeatable.then(|| {
+            let (bus, nodes, request) = (bus.clone(), nodes.clone(), request.clone());
+            Box::new(move || -> futures_util::future::BoxFuture<'static, _> {
+                Box::pin(async move { bus.call(&nodes, request).await })
+            }) as Again
+        });
+        self.begin(asked, listener, limits, again, Box::pin(bus.call(&nodes, request))).await
+    }
+
+    async fn get_prompt(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let checked = |error| refuse(error, asked.revision);
+        let name = asked.params.name_for(asked.method).map_err(checked)?;
+        let arguments: HashMap<String, String> = serde_json::from_str(asked.params.arguments().map_err(checked)?)
+            .map_err(|_| checked(RpcError::invalid_params("`params.arguments` must be an object of strings")))?;
+        let listener = self.listener(asked, &name)?;
+        let found = self.find(&name, |catalog| &catalog.prompts).await;
+        let (nodes, limits, _) = found.ok_or_else(|| checked(self.target(asked, &name).unknown()))?;
+
+        let request = GetPromptRequest {
+            context: Some(self.context(asked, &name, limits.total)),
+            name: name.clone().into_owned(),
+            arguments,
+            ..GetPromptRequest::default()
+        };
+        let bus = self.bus.prompts.clone();
+        let again: Again = {
+            let (bus, nodes, request) = (bus.clone(), nodes.clone(), request.clone());
+            Box::new(move || Box::pin(async move { bus.get(&nodes, request).await }))
+        };
+        self.begin(asked, listener, limits, Some(again), Box::pin(bus.get(&nodes, request))).await
+    }
+
+    async fn read_resource(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let checked = |error| refuse(error, asked.revision);
+        let uri = asked.params.name_for(asked.method).map_err(checked)?;
+        let listener = self.listener(asked, &uri)?;
+        let nodes = self.nodes_of(&uri).ok_or_else(|| checked(self.target(asked, &uri).unknown()))?;
+        let limits = self.limits(0);
+
+        let request = ReadResourceRequest {
+            context: Some(self.context(asked, &uri, limits.total)),
+            uri: uri.clone().into_owned(),
+            ..ReadResourceRequest::default()
+        };
+        let bus = self.bus.resources.clone();
+        let again: Again = {
+            let (bus, nodes, request) = (bus.clone(), nodes.clone(), request.clone());
+            Box::new(move || Box::pin(async move { bus.read(&nodes, request).await }))
+        };
+        self.begin(asked, listener, limits, Some(again), Box::pin(bus.read(&nodes, request))).await
+    }
+
+    /// What a listing would say of a resource; used to refuse subscriptions to what is not there.
+    ///
+    /// # Errors
+    /// That there is no such resource, or its service fails.
+    pub async fn describe(&self, asked: &Asked<'_>, uri: &str) -> Result<Resource, Refusal> {
+        let target = self.target(asked, uri);
+        let nodes = self.nodes_of(uri).ok_or_else(|| refuse(target.unknown(), asked.revision))?;
+        let context = Some(self.context(asked, uri, Duration::ZERO));
+        let request = DescribeResourceRequest { context, uri: uri.to_owned() };
+        let described = within(LOOKUP_TIMEOUT, self.bus.resources.describe(&nodes, request)).await;
+        described.map_err(|status| target.failed(&status, false))
+    }
+
+    /// Waits until a service has taken the call on, or says why not.
+    async fn begin(
+        &self,
+        asked: &Asked<'_>,
+        listener: Listener,
+        limits: Limits,
+        again: Option<Again>,
+        opening: impl Future<Output = Result<CallEvents, Status>>,
+    ) -> Result<Reply, Refusal> {
+        let target = self.target(asked, &listener.name);
+        let events = match within(limits.idle, opening).await {
+            Ok(events) => events,
+            Err(status) => return self.not_begun(asked, target, &status),
+        };
+        let mut call = Box::new(Call::new(events, listener, limits, again));
+        match call.step().await {
+            Step::Done(Ok(result)) => Ok(Reply::Result(result)),
+            Step::Done(Err(refusal)) => Err(refusal),
+            Step::Accepted | Step::Notice(_) => Ok(Reply::Call(call)),
+        }
+    }
+
+    /// Arguments that a tool's schema rejects are the tool's failed result where the revision has it so.
+    fn not_begun(&self, asked: &Asked<'_>, target: Target<'_>, status: &Status) -> Result<Reply, Refusal> {
+        let rejected = status.code() == Code::InvalidArgument
+            && matches!(Failure::of(status), Some(Reason::Violations(_)))
+            && asked.method == Method::ToolsCall;
+        if rejected && asked.revision.rejects_arguments_as_result() {
+            return Ok(Reply::Result(results::tool_failure(status.message(), asked.revision)));
+        }
+        Err(target.failed(status, false))
+    }
+
+    /// The nodes that have an entry. An unknown name causes one look at the registry before it is refused.
+    async fn find(&self, name: &str, section: fn(&Catalog) -> &Section) -> Option<(Vec<NodeId>, Limits, bool)> {
+        let look = |catalog: &Catalog| {
+            let item: &Item = section(catalog).get(name)?;
+            Some((item.nodes.clone(), self.limits(item.entry.timeout_ms), item.entry.repeatable))
+        };
+        if let Some(found) = look(&self.gateway.catalog.load()) {
+            return Some(found);
+        }
+        let snapshot = self.gateway.discovery.refresh().await;
+        look(&Catalog::of(&snapshot))
+    }
+
+    fn nodes_of(&self, uri: &str) -> Option<Vec<NodeId>> {
+        self.gateway.catalog.load().provider_of(uri).map(|provider| provider.nodes.clone())
+    }
+
+    fn limits(&self, idle_ms: u64) -> Limits {
+        let options = &self.gateway.options;
+        let idle = if idle_ms == 0 { options.call_timeout } else { Duration::from_millis(idle_ms) };
+        Limits { idle, total: options.call_timeout_max }
+    }
+
+    fn listener(&self, asked: &Asked<'_>, name: &str) -> Result<Listener, Refusal> {
+        let checked = |error| refuse(error, asked.revision);
+        if asked.params.answers_a_question() {
+            return Err(checked(RpcError::invalid_params("nothing was asked, so nothing can be answered")));
+        }
+        Ok(Listener {
+            revision: asked.revision,
+            method: asked.method,
+            name: name.to_owned(),
+            progress_token: asked.meta.progress_token().map_err(checked)?.map(str::to_owned),
+            log_level: asked.meta.log_level().map_err(checked)?.map(str::to_owned),
+        })
+    }
+
+    fn target<'a>(&self, asked: &Asked<'_>, name: &'a str) -> Target<'a> {
+        Target { method: asked.method, name, revision: asked.revision }
+    }
+
+    fn context(&self, asked: &Asked<'_>, affinity: &str, limit: Duration) -> Context {
+        let affinity = asked.session.unwrap_or(if asked.principal.is_empty() { affinity } else { asked.principal });
+        Context {
+            principal: Some(Principal { id: asked.principal.to_owned(), roles: Vec::new() }),
+            client_capabilities_json: asked.capabilities.to_owned().into(),
+            log_level: asked.meta.log_level().ok().flatten().unwrap_or_default().to_owned(),
+            affinity_key: affinity.to_owned(),
+            idempotency_key: String::new(),
+            deadline_ms: limit.as_millis().try_into().unwrap_or(u64::MAX),
+            traceparent: asked.trace.traceparent.clone(),
+            tracestate: asked.trace.tracestate.clone(),
+            wants_progress: matches!(asked.meta.progress_token(), Ok(Some(_))),
+        }
+    }
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    match timeout(limit, work).await {
+        Ok(done) => done,
+        Err(_) => Err(Status::deadline_exceeded(format!("no answer within {} s", limit.as_secs_f64()))),
+    }
+}

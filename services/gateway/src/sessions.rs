@@ -1,0 +1,201 @@
+//! Legacy sessions: the handshake, what a session's messages mean, its end. A session is a record that any gateway
+//! reads; nothing of it is kept here.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
+use switchyard_mcp::{
+    Id, Method, Params, Refusal, Request, Revision, RpcError, legacy::initialize_result, legacy::read_handshake,
+    meta::Meta, results,
+};
+use switchyard_proto::v1::{Cancel, Letter, letter, session_changed::Change};
+use switchyard_state::{Offset, Session, SessionId};
+use switchyard_telemetry::trace::TraceContext;
+use tokio::time::timeout;
+use tracing::{debug, info};
+
+use crate::{
+    dispatch::{Asked, Dispatch, Reply},
+    facts, failure,
+    failure::refuse,
+};
+
+/// How long other gateways may take to act on a letter.
+const LETTER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A session with its revision, which this server speaks.
+#[derive(Clone)]
+pub struct Live {
+    /// The record.
+    pub record: Session,
+    /// What it negotiated.
+    pub revision: Revision,
+}
+
+/// The session is unknown, expired or over; a client then opens a new one.
+pub fn gone() -> Refusal {
+    Refusal::new(404, RpcError::invalid_request("there is no such session; `initialize` opens a new one"))
+}
+
+impl Dispatch {
+    /// Opens a session: its record, and the JSON text of the handshake's result.
+    ///
+    /// # Errors
+    /// -32602 for a handshake that lacks something, 503 while the store is away.
+    pub async fn open_session(&self, params: Option<&RawValue>, principal: &str) -> Result<(Live, String), Refusal> {
+        let handshake = read_handshake(params).map_err(|error| Refusal::new(200, error))?;
+        let record = Session {
+            id: SessionId(uuid::Uuid::new_v4().simple().to_string()),
+            revision: handshake.revision.name().to_owned(),
+            principal: principal.to_owned(),
+            client_capabilities: handshake.capabilities.to_owned(),
+            client: handshake.client,
+            ready: false,
+            log_level: None,
+            subscriptions: BTreeMap::new(),
+            floor: None,
+            left: Offset(0),
+            epoch: String::new(),
+        };
+        let gateway = &self.gateway;
+        gateway.sessions.create(&record, gateway.options.session_ttl).await.map_err(|error| failure::store(&error))?;
+        info!(session = %record.id, client = %record.client, revision = %record.revision, "a session was opened");
+        let result = initialize_result(handshake.revision, &gateway.options.instructions);
+        Ok((Live { record, revision: handshake.revision }, result))
+    }
+
+    /// The session of that id, if it is this principal's.
+    ///
+    /// # Errors
+    /// 404 when there is none, 503 while the store is away.
+    pub async fn session(&self, id: &str, principal: &str) -> Result<Live, Refusal> {
+        let gateway = &self.gateway;
+        let id = SessionId(id.to_owned());
+        let record = gateway.sessions.load(&id, gateway.options.session_ttl).await;
+        let record = record.map_err(|error| failure::store(&error))?.ok_or_else(gone)?;
+        let revision = Revision::named(&record.revision).ok_or_else(gone)?;
+        if record.principal != principal {
+            return Err(gone());
+        }
+        Ok(Live { record, revision })
+    }
+
+    /// Answers a request of a session.
+    ///
+    /// # Errors
+    /// What the client is told instead.
+    pub async fn ask_in_session(
+        &self,
+        session: &Live,
+        request: &Request<'_>,
+        trace: &TraceContext,
+    ) -> Result<Reply, Refusal> {
+        let revision = session.revision;
+        let checked = |error| refuse(error, revision);
+        let method = Method::named(&request.method, revision)
+            .ok_or_else(|| checked(RpcError::method_not_found(&request.method)))?;
+        let params = Params::read(request.params).map_err(checked)?;
+        let asked = Asked {
+            revision,
+            method,
+            params,
+            meta: Meta::read(params.meta),
+            capabilities: &session.record.client_capabilities,
+            principal: &session.record.principal,
+            session: Some(&session.record.id.0),
+            trace,
+        };
+        match method {
+            Method::Initialize => Err(Refusal::new(400, RpcError::invalid_request("this session is open already"))),
+            Method::ResourcesSubscribe => self.subscribe(session, &asked).await,
+            Method::ResourcesUnsubscribe => self.unsubscribe(session, &asked).await,
+            _ => self.ask(&asked).await,
+        }
+    }
+
+    async fn subscribe(&self, session: &Live, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let uri = asked.params.uri().map_err(|error| refuse(error, session.revision))?;
+        self.describe(asked, &uri).await?;
+        let id = &session.record.id;
+        let entry = facts::session_changed(id, Change::Subscribed(uri.clone().into_owned()));
+        let since = self.gateway.sessions.subscribe(id, &uri, &entry).await;
+        since.map_err(|error| failure::store(&error))?.ok_or_else(gone)?;
+        Ok(Reply::Result(results::empty(session.revision)))
+    }
+
+    async fn unsubscribe(&self, session: &Live, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let uri = asked.params.uri().map_err(|error| refuse(error, session.revision))?;
+        let id = &session.record.id;
+        let entry = facts::session_changed(id, Change::Unsubscribed(uri.clone().into_owned()));
+        // Giving up what one does not have is no error.
+        self.gateway.sessions.unsubscribe(id, &uri, &entry).await.map_err(|error| failure::store(&error))?;
+        Ok(Reply::Result(results::empty(session.revision)))
+    }
+
+    /// Notes a notification of a session. What is unknown, or comes too late, is ignored.
+    ///
+    /// # Errors
+    /// 503 while the store is away.
+    pub async fn note_in_session(
+        &self,
+        session: &Live,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), Refusal> {
+        let id = &session.record.id;
+        match method {
+            "notifications/initialized" if !session.record.ready => {
+                let entry = facts::session_changed(id, Change::Ready(true));
+                let noted =
+                    self.gateway.sessions.set_ready(id, &entry).await.map_err(|error| failure::store(&error))?;
+                if noted { Ok(()) } else { Err(gone()) }
+            }
+            "notifications/cancelled" => {
+                let params = Params::read(params).unwrap_or_default();
+                let request = params.request_id.and_then(|id| Id::from_json(id.get()));
+                if let Some(request) = request {
+                    self.cancel(id, &request, &params.reason()).await;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Cancels a session's request, at whichever gateway it runs.
+    async fn cancel(&self, session: &SessionId, request: &Id, reason: &str) {
+        debug!(session = %session, request = %request, "a request was cancelled");
+        if self.gateway.calls.cancel(&session.0, request) {
+            return;
+        }
+        let cancel = Cancel {
+            session: session.0.clone(),
+            request_id_json: request.as_json().to_owned(),
+            reason: reason.chars().take(200).collect(),
+        };
+        let letter = Letter { letter: Some(letter::Letter::Cancel(cancel)) };
+        let others = self.bus.gateways.others();
+        let deliveries =
+            others.iter().map(|node| timeout(LETTER_TIMEOUT, self.bus.gateways.deliver(node, letter.clone())));
+        for (node, delivered) in others.iter().zip(join_all(deliveries).await) {
+            if !matches!(delivered, Ok(Ok(_))) {
+                debug!(node = %node, "a gateway did not take a letter; a call through it runs on");
+            }
+        }
+    }
+
+    /// Ends a session, at every gateway.
+    ///
+    /// # Errors
+    /// 404 when there is none any more, 503 while the store is away.
+    pub async fn end_session(&self, session: &Live) -> Result<(), Refusal> {
+        let id = &session.record.id;
+        let removed = self.gateway.sessions.remove(id, &facts::session_ended(id)).await;
+        if !removed.map_err(|error| failure::store(&error))? {
+            return Err(gone());
+        }
+        info!(session = %id, "a session was ended by its client");
+        Ok(())
+    }
+}
