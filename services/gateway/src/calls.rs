@@ -22,7 +22,7 @@ use tokio::{
     sync::oneshot,
     time::{Instant, timeout_at},
 };
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::failure::{Target, overloaded, refuse};
 
@@ -153,8 +153,7 @@ impl Call {
 
     /// Begins the call once more if that is safe and its node was lost, else gives the status back.
     async fn repeat(&mut self, status: Status) -> Result<(), Status> {
-        let lost = matches!(status.code(), tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Cancelled);
-        let Some(again) = self.again.take().filter(|_| lost) else { return Err(status) };
+        let Some(again) = self.again.take().filter(|_| is_lost(&status)) else { return Err(status) };
         tracing::info!(name = %self.listener.name, reason = status.message(), "repeats a call whose node was lost");
         self.events = timeout_at(self.until, again()).await.map_err(|_| status)??;
         Ok(())
@@ -169,6 +168,11 @@ impl Call {
         let message = format!("`{}` took longer than its limit of {} s", self.listener.name, limit.as_secs_f64());
         refuse(RpcError::internal(message), self.listener.revision)
     }
+}
+
+/// Whether a call failed because its node was lost, rather than by its service's own word.
+pub fn is_lost(status: &Status) -> bool {
+    matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled)
 }
 
 /// Names a call of a session or connection.

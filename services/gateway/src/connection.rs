@@ -16,9 +16,11 @@ use tokio::sync::{mpsc, watch};
 use tracing::{debug, info_span, warn};
 
 use crate::{
-    Gateway, StreamTicket,
+    StreamTicket,
     dispatch::Dispatch,
     facts, failure,
+    ledger::OpenStream,
+    letters,
     pending::{News, Pending, Topic},
     subscriptions::{Attach, CaughtUp, Detach, Join, Leave, Place},
 };
@@ -41,6 +43,8 @@ pub struct Connection {
     framing: Framing,
     /// The stream's place among those that may be open.
     _ticket: StreamTicket,
+    /// A standing stream's entry in the ledger; gone before anybody else may be told that the stream ended.
+    open: Option<OpenStream>,
 }
 
 #[derive(Clone)]
@@ -69,7 +73,7 @@ pub async fn listen(
     let (frames, body) = mpsc::channel(FRAMES);
     frames.try_send(framing(&acknowledged)).expect("the channel is new, and so has room");
     let kind = StreamKind::Listen { number, id: id.clone(), revision };
-    Connection { dispatch: dispatch.clone(), kind, pending, frames, framing, _ticket: ticket }.start();
+    Connection { dispatch: dispatch.clone(), kind, pending, frames, framing, _ticket: ticket, open: None }.start();
     Ok(body)
 }
 
@@ -87,31 +91,40 @@ pub async fn stand(
     let stream = format!("{}.{}", dispatch.gateway.node, uuid::Uuid::new_v4().simple());
     let (frames, body) = mpsc::channel(FRAMES);
     let kind = StreamKind::Standing { session: session.clone(), stream: stream.clone() };
+    let open = dispatch.gateway.ledger.open(&stream);
     let attach = Attach { session: session.clone(), stream: stream.clone(), pending: pending.clone() };
     let attached = dispatch.gateway.fanout.send(attach).await;
     attached.map_err(|_| failure::overloaded("this gateway is about to stop"))?;
 
     // From here on the actor's end takes the stream out again, whatever happens.
-    let connection =
-        Connection { dispatch: dispatch.clone(), kind, pending: pending.clone(), frames, framing, _ticket: ticket };
+    let connection = Connection {
+        dispatch: dispatch.clone(),
+        kind,
+        pending: pending.clone(),
+        frames,
+        framing,
+        _ticket: ticket,
+        open: Some(open),
+    };
     connection.start();
-    find_place(&dispatch.gateway, session, &stream, pending).await?;
+    find_place(dispatch, session, &stream, pending).await?;
     Ok(body)
 }
 
 /// Takes the floor, and begins where the session's facts have not left yet.
 async fn find_place(
-    gateway: &Gateway,
+    dispatch: &Dispatch,
     session: &SessionId,
     stream: &str,
     pending: Arc<Pending>,
 ) -> Result<(), Refusal> {
+    let gateway = &dispatch.gateway;
     let store = |error| failure::store(&error);
     let entry = facts::floor_taken(session, stream);
     let change = gateway.sessions.take_floor(session, stream, &gateway.node, &entry).await.map_err(store)?;
     let change = change.ok_or_else(crate::sessions::gone)?;
     let left = change.left;
-    let placed = catch_up(gateway, session, stream, pending, change).await;
+    let placed = catch_up(dispatch, session, stream, pending, change).await;
     if placed.is_err() {
         // Whoever comes next begins where this stream would have. A store that is away forgets it by itself.
         _ = gateway.sessions.release_floor(session, stream, left).await;
@@ -121,16 +134,21 @@ async fn find_place(
 
 /// Hands the stream what the session has not heard before it.
 async fn catch_up(
-    gateway: &Gateway,
+    dispatch: &Dispatch,
     session: &SessionId,
     stream: &str,
     pending: Arc<Pending>,
     change: FloorChange,
 ) -> Result<(), Refusal> {
+    let gateway = &dispatch.gateway;
     let store = |error| failure::store(&error);
-    let holder_lives = change.before.is_some_and(|before| gateway.is_alive(&before.node));
-    // A holder that died has sent what nobody knows: repeat rather than lose.
-    let from = if holder_lives { change.at } else { change.left };
+    let holder_sends_the_rest = match &change.before {
+        None => false,
+        Some(holder) if holder.node == gateway.node => gateway.ledger.is_open(&holder.stream),
+        Some(holder) => letters::is_open_elsewhere(&dispatch.bus, &holder.node, &holder.stream).await,
+    };
+    // A holder that is gone has sent what nobody knows: repeat rather than lose.
+    let from = if holder_sends_the_rest { change.at } else { change.left };
 
     let record = gateway.sessions.load(session, gateway.options.session_ttl).await.map_err(store)?;
     let record = record.ok_or_else(crate::sessions::gone)?;
@@ -261,6 +279,7 @@ impl Actor for Connection {
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {
+        self.open = None;
         let leaving = Self::take_leave(self.dispatch.clone(), self.kind.clone(), self.pending.behind());
         // Owned by nobody: it outlives the stream by two bounded requests, and then ends by itself.
         actix_rt::spawn(leaving);

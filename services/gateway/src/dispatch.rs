@@ -18,7 +18,7 @@ use tonic::{Code, Status};
 
 use crate::{
     Gateway,
-    calls::{Again, Call, Limits, Listener, Step},
+    calls::{Again, Call, Limits, Listener, Step, is_lost},
     catalog::{Catalog, Item, Section},
     failure::{Target, refuse},
 };
@@ -74,6 +74,7 @@ impl Dispatch {
     pub async fn ask(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let revision = asked.revision;
         let checked = |error| refuse(error, revision);
+        asked.meta.log_level().and(asked.meta.progress_token()).map_err(checked)?;
         match asked.method {
             Method::Ping => Ok(Reply::Result(results::empty(revision))),
             Method::Discover => {
@@ -176,14 +177,16 @@ impl Dispatch {
             arguments_json: arguments.to_owned().into(),
             ..CallToolRequest::default()
         };
-        let bus = self.bus.tools.clone();
-        let again = repeatable.then(|| {
-            let (bus, nodes, request) = (bus.clone(), nodes.clone(), request.clone());
-            Box::new(move || -> futures_util::future::BoxFuture<'static, _> {
-                Box::pin(async move { bus.call(&nodes, request).await })
-            }) as Again
+        let again = repeatable.then(|| -> Again {
+            let (dispatch, request) = (self.clone(), request.clone());
+            Box::new(move || {
+                Box::pin(async move {
+                    let nodes = dispatch.nodes_now(&request.name, |catalog| &catalog.tools);
+                    dispatch.bus.tools.call(&nodes, request).await
+                })
+            })
         });
-        self.begin(asked, listener, limits, again, Box::pin(bus.call(&nodes, request))).await
+        self.begin(asked, listener, limits, again, Box::pin(self.bus.tools.call(&nodes, request))).await
     }
 
     async fn get_prompt(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
@@ -201,12 +204,16 @@ impl Dispatch {
             arguments,
             ..GetPromptRequest::default()
         };
-        let bus = self.bus.prompts.clone();
         let again: Again = {
-            let (bus, nodes, request) = (bus.clone(), nodes.clone(), request.clone());
-            Box::new(move || Box::pin(async move { bus.get(&nodes, request).await }))
+            let (dispatch, request) = (self.clone(), request.clone());
+            Box::new(move || {
+                Box::pin(async move {
+                    let nodes = dispatch.nodes_now(&request.name, |catalog| &catalog.prompts);
+                    dispatch.bus.prompts.get(&nodes, request).await
+                })
+            })
         };
-        self.begin(asked, listener, limits, Some(again), Box::pin(bus.get(&nodes, request))).await
+        self.begin(asked, listener, limits, Some(again), Box::pin(self.bus.prompts.get(&nodes, request))).await
     }
 
     async fn read_resource(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
@@ -221,12 +228,16 @@ impl Dispatch {
             uri: uri.clone().into_owned(),
             ..ReadResourceRequest::default()
         };
-        let bus = self.bus.resources.clone();
         let again: Again = {
-            let (bus, nodes, request) = (bus.clone(), nodes.clone(), request.clone());
-            Box::new(move || Box::pin(async move { bus.read(&nodes, request).await }))
+            let (dispatch, request) = (self.clone(), request.clone());
+            Box::new(move || {
+                Box::pin(async move {
+                    let nodes = dispatch.nodes_of(&request.uri).unwrap_or_default();
+                    dispatch.bus.resources.read(&nodes, request).await
+                })
+            })
         };
-        self.begin(asked, listener, limits, Some(again), Box::pin(bus.read(&nodes, request))).await
+        self.begin(asked, listener, limits, Some(again), Box::pin(self.bus.resources.read(&nodes, request))).await
     }
 
     /// What a listing would say of a resource; used to refuse subscriptions to what is not there.
@@ -252,7 +263,14 @@ impl Dispatch {
         opening: impl Future<Output = Result<CallEvents, Status>>,
     ) -> Result<Reply, Refusal> {
         let target = self.target(asked, &listener.name);
-        let events = match within(limits.idle, opening).await {
+        let mut again = again;
+        let mut opened = within(limits.idle, opening).await;
+        if opened.as_ref().is_err_and(is_lost)
+            && let Some(again) = again.take()
+        {
+            opened = within(limits.idle, again()).await;
+        }
+        let events = match opened {
             Ok(events) => events,
             Err(status) => return self.not_begun(asked, target, &status),
         };
@@ -286,6 +304,11 @@ impl Dispatch {
         }
         let snapshot = self.gateway.discovery.refresh().await;
         look(&Catalog::of(&snapshot))
+    }
+
+    /// The nodes that have an entry by now; a call that is repeated goes to those.
+    fn nodes_now(&self, name: &str, section: fn(&Catalog) -> &Section) -> Vec<NodeId> {
+        section(&self.gateway.catalog.load()).get(name).map(|item| item.nodes.clone()).unwrap_or_default()
     }
 
     fn nodes_of(&self, uri: &str) -> Option<Vec<NodeId>> {
@@ -327,7 +350,8 @@ impl Dispatch {
             deadline_ms: limit.as_millis().try_into().unwrap_or(u64::MAX),
             traceparent: asked.trace.traceparent.clone(),
             tracestate: asked.trace.tracestate.clone(),
-            wants_progress: matches!(asked.meta.progress_token(), Ok(Some(_))),
+            // Also where the client does not: progress is the sign of life that a call's time limit waits for.
+            wants_progress: true,
         }
     }
 }

@@ -143,7 +143,7 @@ async fn ask_modern(
         session: None,
         trace: &trace,
     };
-    let ticket = gateway.calls.enter().map_err(with_id)?;
+    let ticket = gateway.ledger.calls.enter().map_err(with_id)?;
     match dispatch.ask(&asking).await {
         Ok(Reply::Result(result)) => Ok(finish(dispatch, &asked.id, Ok(result), accepts, observed)),
         Ok(Reply::Call(call)) => {
@@ -210,7 +210,7 @@ async fn in_session(
     let observed = Observed::begin(gateway.metrics.clone(), &gateway.node.0, seen, &Meta::read(params.meta));
     let trace = observed.context();
     if running::is_call(&asked.method) {
-        let entered = gateway.calls.enter_named(&live.record.id.0, &asked.id);
+        let entered = gateway.ledger.calls.enter_named(&live.record.id.0, &asked.id);
         let entered = entered.map_err(|refusal| Failed { refusal, id: Some(asked.id.clone()) })?;
         let running = running::detach(dispatch, live, body.clone(), trace, entered);
         return Ok(respond(dispatch, asked.id, running, accepts, observed).await);

@@ -1,34 +1,67 @@
-//! Letters from other gateways.
+//! Letters between gateways.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
+use switchyard_bus::Bus;
 use switchyard_mcp::Id;
-use switchyard_proto::v1::{DeliverReply, Letter, gateway_server::Gateway as Contract, letter};
+use switchyard_proto::v1::{
+    Cancel, DeliverReply, Letter, StillOpen, gateway_server::Gateway as Contract, letter::Letter as Content,
+};
+use switchyard_state::NodeId;
+use tokio::time::timeout;
 use tonic::{Request, Response, Status};
+use tracing::debug;
 
-use crate::calls::CallTable;
+use crate::ledger::Ledger;
 
-/// Acts on letters: finds the call that one is about, if it runs here.
+/// How long another gateway may take to act on a letter.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Acts on letters of other gateways: finds the call or stream that one is about, if it is here.
 pub struct Letterbox {
-    calls: Arc<CallTable>,
+    ledger: Ledger,
 }
 
 impl Letterbox {
-    /// For the calls of this gateway.
-    pub const fn new(calls: Arc<CallTable>) -> Self {
-        Self { calls }
+    /// For what is open at this gateway.
+    pub const fn new(ledger: Ledger) -> Self {
+        Self { ledger }
     }
 }
 
 #[async_trait]
 impl Contract for Letterbox {
     async fn deliver(&self, request: Request<Letter>) -> Result<Response<DeliverReply>, Status> {
-        let Some(letter::Letter::Cancel(cancel)) = request.into_inner().letter else {
-            return Err(Status::unimplemented("this gateway does not know that kind of letter"));
+        let found = match request.into_inner().letter {
+            Some(Content::Cancel(cancel)) => {
+                let id = Id::from_json(&cancel.request_id_json)
+                    .ok_or_else(|| Status::invalid_argument("`request_id_json` must be a JSON string or integer"))?;
+                self.ledger.calls.cancel(&cancel.session, &id)
+            }
+            Some(Content::StillOpen(asked)) => self.ledger.is_open(&asked.stream),
+            None => return Err(Status::unimplemented("this gateway does not know that kind of letter")),
         };
-        let id = Id::from_json(&cancel.request_id_json)
-            .ok_or_else(|| Status::invalid_argument("`request_id_json` must be a JSON string or integer"))?;
-        Ok(Response::new(DeliverReply { found: self.calls.cancel(&cancel.session, &id) }))
+        Ok(Response::new(DeliverReply { found }))
     }
+}
+
+/// Cancels a session's request at whichever other gateway it runs.
+pub async fn cancel_elsewhere(bus: &Bus, cancel: Cancel) {
+    let letter = Letter { letter: Some(Content::Cancel(cancel)) };
+    let others = bus.gateways.others();
+    let deliveries = others.iter().map(|node| timeout(PATIENCE, bus.gateways.deliver(node, letter.clone())));
+    for (node, delivered) in others.iter().zip(join_all(deliveries).await) {
+        if !matches!(delivered, Ok(Ok(_))) {
+            debug!(node = %node, "a gateway did not take a letter; a call through it runs on");
+        }
+    }
+}
+
+/// Whether another gateway still has a stream open. One that cannot be asked has none.
+pub async fn is_open_elsewhere(bus: &Bus, node: &NodeId, stream: &str) -> bool {
+    let letter = Letter { letter: Some(Content::StillOpen(StillOpen { stream: stream.to_owned() })) };
+    let delivered = timeout(PATIENCE, bus.gateways.deliver(node, letter)).await;
+    matches!(delivered, Ok(Ok(reply)) if reply.found)
 }

@@ -5,13 +5,14 @@
 //! ties a client to this gateway.
 
 mod audience;
-pub mod calls;
+mod calls;
 mod catalog;
 mod connection;
 pub mod dispatch;
 mod facts;
 mod failure;
 mod http;
+mod ledger;
 mod letters;
 mod media;
 mod observe;
@@ -43,12 +44,12 @@ use switchyard_telemetry::Metrics;
 use tokio::sync::watch;
 
 pub use dispatch::Dispatch;
+pub use ledger::Ledger;
 pub use letters::Letterbox;
 pub use options::GatewayOptions;
 
-use calls::CallTable;
 use catalog::Catalog;
-use subscriptions::Fanout;
+use subscriptions::{Fanout, HowFar};
 
 /// How long a client may take to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,19 +57,21 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may be idle between requests.
 const CONNECTION_IDLE: Duration = Duration::from_secs(75);
 
+/// How long a gateway that starts may take to hear what happened before it.
+const CATCH_UP: Duration = Duration::from_secs(3);
+
 /// What all threads of a gateway share.
 pub struct Gateway {
     pub(crate) options: GatewayOptions,
     pub(crate) node: NodeId,
     pub(crate) access: Access,
     pub(crate) catalog: catalog::Current,
-    pub(crate) calls: Arc<CallTable>,
+    pub(crate) ledger: Ledger,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) fanout: Addr<Fanout>,
     pub(crate) discovery: Discovery,
     pub(crate) metrics: Arc<Metrics>,
-    snapshot: watch::Receiver<Arc<Snapshot>>,
     draining: watch::Sender<bool>,
     streams: Arc<AtomicUsize>,
 }
@@ -81,8 +84,8 @@ pub struct Parts<'a> {
     pub access: Access,
     /// The node that it is on.
     pub node: NodeId,
-    /// The table that this node's [`Letterbox`] looks into.
-    pub calls: Arc<CallTable>,
+    /// What this node's [`Letterbox`] looks into.
+    pub ledger: Ledger,
     /// The way to the services.
     pub bus: &'a Bus,
     /// The nodes there are.
@@ -99,7 +102,7 @@ pub(crate) struct StreamTicket(Arc<AtomicUsize>);
 impl Gateway {
     /// A gateway that knows what the cluster offers and hears every fact. Runs on the calling actix system.
     pub fn start(parts: Parts<'_>) -> Arc<Self> {
-        let Parts { options, access, node, calls, bus, discovery, stores, metrics } = parts;
+        let Parts { options, access, node, ledger, bus, discovery, stores, metrics } = parts;
         let fanout =
             Fanout::new(bus.clone(), discovery.clone(), stores.sessions.clone(), node.clone(), options.session_ttl);
         let snapshot = discovery.snapshot();
@@ -108,13 +111,12 @@ impl Gateway {
             node,
             access,
             catalog: catalog::Current::default(),
-            calls,
+            ledger,
             sessions: stores.sessions.clone(),
             log: stores.log.clone(),
             fanout: fanout.start(),
             discovery,
             metrics,
-            snapshot: snapshot.clone(),
             draining: watch::Sender::new(false),
             streams: Arc::default(),
         });
@@ -127,6 +129,22 @@ impl Gateway {
     fn take(&self, snapshot: &Snapshot) {
         self.catalog.store(Arc::new(Catalog::of(snapshot)));
         self.discovery.set_seen(snapshot.version);
+    }
+
+    /// Waits until the gateway has heard every fact of the log so far, so that its first clients hear only what is new
+    /// to them. Gives up after a few seconds, for a store that is away must not keep anybody out.
+    pub async fn caught_up(&self) {
+        let catching_up = async {
+            let Ok(end) = self.log.position().await else { return };
+            while let Ok((position, epoch)) = self.fanout.send(HowFar).await
+                && (position < end.last || epoch != end.epoch)
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(CATCH_UP, catching_up).await.is_err() {
+            tracing::warn!("the event log could not be followed to its end in time");
+        }
     }
 
     /// What is on offer: the numbers of tools, prompts, resource templates and resource providers.
@@ -142,15 +160,11 @@ impl Gateway {
 
     /// How many calls run through this gateway.
     pub fn running(&self) -> usize {
-        self.calls.running()
+        self.ledger.calls.running()
     }
 
     pub(crate) fn draining(&self) -> watch::Receiver<bool> {
         self.draining.subscribe()
-    }
-
-    pub(crate) fn is_alive(&self, node: &NodeId) -> bool {
-        self.snapshot.borrow().nodes.iter().any(|record| record.id == *node)
     }
 
     pub(crate) fn stream_ticket(&self) -> Result<StreamTicket, Refusal> {

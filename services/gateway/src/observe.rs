@@ -1,6 +1,6 @@
 //! What is seen of a request from outside: a span of its trace, a line in the log, a count.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use switchyard_mcp::{Id, Method, Revision, meta::Meta};
 use switchyard_telemetry::{
@@ -46,8 +46,13 @@ impl Observed {
         let era = if seen.revision.has_sessions() { "legacy" } else { "modern" };
         let parent = meta.trace().and_then(|(parent, state)| TraceContext::from_headers(&parent, &state));
         let parent = parent.unwrap_or(seen.trace);
+        let named = matches!(known, Some(Method::ToolsCall | Method::PromptsGet));
+        let name = match seen.target.filter(|_| named) {
+            Some(target) => Cow::Owned(format!("{method} {target}")),
+            None => Cow::Borrowed(method),
+        };
         let span = trace::span(
-            method,
+            &name,
             SpanKind::Server,
             &parent,
             &[

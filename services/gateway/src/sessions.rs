@@ -1,28 +1,24 @@
 //! Legacy sessions: the handshake, what a session's messages mean, its end. A session is a record that any gateway
 //! reads; nothing of it is kept here.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use switchyard_mcp::{
     Id, Method, Params, Refusal, Request, Revision, RpcError, legacy::initialize_result, legacy::read_handshake,
     meta::Meta, results,
 };
-use switchyard_proto::v1::{Cancel, Letter, letter, session_changed::Change};
+use switchyard_proto::v1::{Cancel, session_changed::Change};
 use switchyard_state::{Offset, Session, SessionId};
 use switchyard_telemetry::trace::TraceContext;
-use tokio::time::timeout;
 use tracing::{debug, info};
 
 use crate::{
     dispatch::{Asked, Dispatch, Reply},
     facts, failure,
     failure::refuse,
+    letters,
 };
-
-/// How long other gateways may take to act on a letter.
-const LETTER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session with its revision, which this server speaks.
 #[derive(Clone)]
@@ -166,7 +162,7 @@ impl Dispatch {
     /// Cancels a session's request, at whichever gateway it runs.
     async fn cancel(&self, session: &SessionId, request: &Id, reason: &str) {
         debug!(session = %session, request = %request, "a request was cancelled");
-        if self.gateway.calls.cancel(&session.0, request) {
+        if self.gateway.ledger.calls.cancel(&session.0, request) {
             return;
         }
         let cancel = Cancel {
@@ -174,15 +170,7 @@ impl Dispatch {
             request_id_json: request.as_json().to_owned(),
             reason: reason.chars().take(200).collect(),
         };
-        let letter = Letter { letter: Some(letter::Letter::Cancel(cancel)) };
-        let others = self.bus.gateways.others();
-        let deliveries =
-            others.iter().map(|node| timeout(LETTER_TIMEOUT, self.bus.gateways.deliver(node, letter.clone())));
-        for (node, delivered) in others.iter().zip(join_all(deliveries).await) {
-            if !matches!(delivered, Ok(Ok(_))) {
-                debug!(node = %node, "a gateway did not take a letter; a call through it runs on");
-            }
-        }
+        letters::cancel_elsewhere(&self.bus, cancel).await;
     }
 
     /// Ends a session, at every gateway.

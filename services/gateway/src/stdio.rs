@@ -200,7 +200,7 @@ impl Conversation {
             if let Some(listen) = self.listens.remove(&id) {
                 listen.abort();
             }
-            self.dispatch.gateway.calls.cancel(&self.name, &id);
+            self.dispatch.gateway.ledger.calls.cancel(&self.name, &id);
         }
         let Some(session) = &mut self.session else { return };
         match self.dispatch.note_in_session(session, method, params).await {
@@ -224,7 +224,7 @@ impl Conversation {
         let observed = Observed::begin(gateway.metrics.clone(), &gateway.node.0, seen, &Meta::read(params.meta));
         let trace = observed.context();
         if running::is_call(&request.method) {
-            match gateway.calls.enter_named(&session.record.id.0, &request.id) {
+            match gateway.ledger.calls.enter_named(&session.record.id.0, &request.id) {
                 Ok(entered) => {
                     let running = running::detach(&self.dispatch, session, body, trace, entered);
                     let id = request.id.clone();
@@ -287,7 +287,7 @@ async fn answer_modern(dispatch: &Dispatch, body: &[u8], name: &str, lines: mpsc
         trace: &trace,
     };
 
-    let (ticket, cancelled) = gateway.calls.enter_named(name, &id).map_err(refused)?;
+    let (ticket, cancelled) = gateway.ledger.calls.enter_named(name, &id).map_err(refused)?;
     let answering = async {
         match dispatch.ask(&asked).await {
             Ok(Reply::Call(call)) => {

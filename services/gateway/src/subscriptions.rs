@@ -10,10 +10,7 @@ use std::{
     time::Duration,
 };
 
-use actix::{
-    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, MessageResult, StreamHandler,
-    WrapFuture,
-};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, MessageResult, StreamHandler, WrapFuture};
 use switchyard_bus::{Bus, Discovery};
 use switchyard_mcp::notifications::Filter;
 use switchyard_proto::v1::{
@@ -272,6 +269,19 @@ impl StreamHandler<Result<SubscribeReply, Status>> for Fanout {
     }
 }
 
+/// How far the actor has heard. Answered with the offset and its epoch, which is empty before the first position.
+#[derive(Message)]
+#[rtype(result = "(Offset, String)")]
+pub struct HowFar;
+
+impl Handler<HowFar> for Fanout {
+    type Result = MessageResult<HowFar>;
+
+    fn handle(&mut self, _: HowFar, _: &mut Self::Context) -> Self::Result {
+        MessageResult((self.position, self.epoch.clone()))
+    }
+}
+
 /// A client listens. Answered with the number to leave by.
 #[derive(Message)]
 #[rtype(result = "u64")]
@@ -409,18 +419,5 @@ impl Handler<Detach> for Fanout {
             self.audiences.remove(&session);
         }
         MessageResult(had_the_floor.then(|| behind.unwrap_or(self.position)))
-    }
-}
-
-/// The gateway stops: the actor ends, and with it the event stream.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Stop;
-
-impl Handler<Stop> for Fanout {
-    type Result = ();
-
-    fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
-        ctx.stop();
     }
 }

@@ -44,13 +44,12 @@ pub async fn serve(
     health: Health,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let grpc = tonic::service::Routes::new(health.service()).into_axum_router();
     let router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
-        .with_state(told)
-        .merge(grpc);
+        .route_service("/grpc.health.v1.Health/{*method}", health.service())
+        .with_state(told);
     let listener = tokio::net::TcpListener::from_std(listener)?;
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }

@@ -16,7 +16,8 @@ use std::{
 use switchyard_access::Access;
 use switchyard_bus::{Bus, Discovery, Health, Local};
 use switchyard_events::EventService;
-use switchyard_gateway::{Dispatch, Gateway, Letterbox, Parts, calls::CallTable, stdio};
+use switchyard_files::Watching;
+use switchyard_gateway::{Dispatch, Gateway, Ledger, Letterbox, Parts, stdio};
 use switchyard_prompts::PromptService;
 use switchyard_resources::{ResourceOptions, ResourceService};
 use switchyard_state::{Entry, NodeId, NodeRecord, Registry, Stores, memory, redis};
@@ -47,9 +48,11 @@ const LAST_TRACES: Duration = Duration::from_secs(2);
 struct Services {
     local: Local,
     entries: Vec<watch::Receiver<Vec<Entry>>>,
-    calls: Arc<CallTable>,
+    ledger: Ledger,
     /// What watches files, to be told when the node stops.
     watching: Option<Arc<ResourceService>>,
+    /// Keep the pictures of directories current that are searched here and served elsewhere.
+    pictures: Vec<Watching>,
     /// Gives the services the bus once there is one.
     bus: watch::Sender<Option<Bus>>,
 }
@@ -60,6 +63,8 @@ struct Node {
     bus: Bus,
     discovery: Discovery,
     gateway: Option<Arc<Gateway>>,
+    /// Kept for as long as the node is.
+    _pictures: Vec<Watching>,
 }
 
 /// Whether services could be made of these options, without keeping them.
@@ -179,10 +184,11 @@ async fn make_services(
     metrics: &Arc<Metrics>,
 ) -> Result<Services, NodeError> {
     let (bus, bus_later) = watch::channel(None);
-    let calls = CallTable::new(options.server.max_calls);
+    let ledger = Ledger::new(options.server.max_calls);
     let mut local = Local::default();
     let mut entries = Vec::new();
     let mut watching = None;
+    let mut pictures = Vec::new();
 
     if options.has(Role::Resources) {
         let (registry, publish) = (stores.registry.clone(), Arc::new(ByBus(bus_later)));
@@ -196,7 +202,13 @@ async fn make_services(
     if options.has(Role::Tools) {
         let files = match &watching {
             Some(resources) => resources.files().to_vec(),
-            None => ResourceOptions::open_files(&options.resources).map_err(|error| failed("tools", error))?,
+            None => {
+                let files = ResourceOptions::open_files(&options.resources).map_err(|error| failed("tools", error))?;
+                for root in &files {
+                    pictures.push(root.watch().map_err(|error| failed("tools", error))?);
+                }
+                files
+            }
         };
         let tools = ToolService::new(&options.tools, &options.tool_limits, &Backends { files })
             .map_err(|error| failed("tools", error))?;
@@ -215,9 +227,9 @@ async fn make_services(
         local.events = Some(Arc::new(events));
     }
     if options.has(Role::Gateway) {
-        local.gateway = Some(Arc::new(Letterbox::new(calls.clone())));
+        local.gateway = Some(Arc::new(Letterbox::new(ledger.clone())));
     }
-    Ok(Services { local, entries, calls, watching, bus })
+    Ok(Services { local, entries, ledger, watching, pictures, bus })
 }
 
 fn failed(role: &'static str, source: impl std::error::Error + Send + Sync + 'static) -> NodeError {
@@ -258,14 +270,18 @@ async fn join(
             options: options.server.clone(),
             access,
             node: id.clone(),
-            calls: made.calls,
+            ledger: made.ledger,
             bus: &bus,
             discovery: discovery.clone(),
             stores,
             metrics: metrics.clone(),
         })
     });
-    Ok(Node { id, bus, discovery, gateway })
+    discovery.settled().await;
+    if let Some(gateway) = &gateway {
+        gateway.caught_up().await;
+    }
+    Ok(Node { id, bus, discovery, gateway, _pictures: made.pictures })
 }
 
 #[allow(clippy::too_many_arguments)] // each is made once, and here they meet

@@ -7,12 +7,22 @@ use tonic::Status;
 /// How much of a URI or a name is repeated, in bytes: a status travels in a header.
 const MAX_REPEATED: usize = 1000;
 
+/// The shortest lease, and the shortest time to publish in, in milliseconds.
+pub(crate) const LEAST_MS: u128 = 100;
+
 /// Why resources cannot be served at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ResourcesError {
     /// A provider cannot do what its options say.
     #[error("a source of resources cannot be served: {0}")]
     Files(#[from] FilesError),
+
+    /// A time within which nothing can be done.
+    #[error("`{option}` must be at least {LEAST_MS} ms")]
+    TooShort {
+        /// The option's name.
+        option: &'static str,
+    },
 
     /// Two providers with one name.
     #[error("two sources of resources are called `{name}`: give one of them another `name`")]

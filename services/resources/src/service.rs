@@ -18,7 +18,7 @@ use tracing::{Instrument, Span};
 
 use crate::{
     Publish, ResourceOptions, ResourcesError, ServiceOptions,
-    error::{unknown, unknown_provider},
+    error::{LEAST_MS, unknown, unknown_provider},
     filesystem::Filesystem,
     provider::Provider,
     publish::Publishing,
@@ -45,7 +45,7 @@ impl ResourceService {
     /// lease in `registry`. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When a source cannot be served, or two of them are not apart.
+    /// When a source cannot be served, two of them are not apart, or a time is too short.
     pub fn start(
         sources: &[ResourceOptions],
         options: &ServiceOptions,
@@ -53,6 +53,11 @@ impl ResourceService {
         node: NodeId,
         publish: Arc<dyn Publish>,
     ) -> Result<Self, ResourcesError> {
+        for (option, time) in [("lease", options.lease), ("publishTimeout", options.publish_timeout)] {
+            if time.as_millis() < LEAST_MS {
+                return Err(ResourcesError::TooShort { option });
+            }
+        }
         let reading = Reading::new(options);
         let mut providers: Vec<Arc<dyn Provider>> = Vec::new();
         let mut files = Vec::new();

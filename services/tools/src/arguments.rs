@@ -10,9 +10,6 @@ use tonic::Status;
 
 use crate::expected;
 
-/// How many violations of one call are told.
-const MAX_VIOLATIONS: usize = 16;
-
 /// A schema, compiled once.
 pub(crate) struct Schema {
     validator: Validator,
@@ -56,7 +53,7 @@ impl Schema {
         let errors = self.validator.iter_errors(arguments);
         let mut found: Vec<_> = errors.flat_map(|error| expected::violations(&error, &self.schema)).collect();
         found.dedup_by(|a, b| a.violation.pointer == b.violation.pointer);
-        found.truncate(MAX_VIOLATIONS);
+        found.truncate(expected::MAX_VIOLATIONS);
         let Some(first) = found.first() else { return no_object(" that fits the tool's schema") };
         let message = expected::sentence(&first.complaint, found.len() - 1);
         Failure::invalid(found.into_iter().map(|found| found.violation).collect(), message)
@@ -203,7 +200,7 @@ mod tests {
     fn many_violations_are_cut() {
         let arguments: Map<_, _> = (0..1000).map(|n| (n.to_string(), Value::Null)).collect();
 
-        assert_eq!(refused(&Value::Object(arguments).to_string()).0.len(), MAX_VIOLATIONS);
+        assert_eq!(refused(&Value::Object(arguments).to_string()).0.len(), expected::MAX_VIOLATIONS);
     }
 
     #[test]

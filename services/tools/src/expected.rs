@@ -7,6 +7,9 @@ use jsonschema::{
 use serde_json::Value;
 use switchyard_proto::v1::Violation;
 
+/// How many violations of one call are told.
+pub(crate) const MAX_VIOLATIONS: usize = 16;
+
 /// How long what a client wrote, or a schema says, may become in an answer, in characters.
 const MAX_WORDS: usize = 120;
 
@@ -30,6 +33,7 @@ pub(crate) fn violations(error: &ValidationError<'_>, schema: &Value) -> Vec<Fou
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => unexpected
             .iter()
+            .take(MAX_VIOLATIONS)
             .map(|name| found(&below(&at, name), "nothing, as there is no such argument", &unknown(&at, schema)))
             .collect(),
         kind => {

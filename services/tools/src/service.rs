@@ -21,6 +21,8 @@ pub struct ToolService {
     places: Arc<Semaphore>,
     /// The most calls that run at a time.
     limit: usize,
+    /// Calls taken on.
+    started: Counter,
     /// Calls refused because too many ran.
     refused: Counter,
     entries: watch::Sender<Vec<Entry>>,
@@ -47,7 +49,7 @@ impl ToolService {
         let places = Arc::new(Semaphore::new(limit));
         let entries = watch::Sender::new(offered.iter().map(|offered| offered.entry().clone()).collect());
         let tools = offered.into_iter().map(|offered| (offered.name(), Arc::new(offered))).collect();
-        Ok(Self { tools, places, limit, refused: Counter::default(), entries })
+        Ok(Self { tools, places, limit, started: Counter::default(), refused: Counter::default(), entries })
     }
 
     /// What this node offers, for its announcement.
@@ -55,7 +57,7 @@ impl ToolService {
         self.entries.subscribe()
     }
 
-    /// Has `metrics` show how many calls run, and how many were refused.
+    /// Has `metrics` show how many calls run, and how many were taken on and refused.
     pub fn register(&self, metrics: &Metrics) {
         let (places, limit) = (Arc::clone(&self.places), self.limit);
         let calls = move || {
@@ -63,6 +65,7 @@ impl ToolService {
             numbers.map(|(what, calls)| (what.to_owned(), i64::try_from(calls).unwrap_or(i64::MAX))).into()
         };
         metrics.watch("tool_calls", "Tool calls that run, and the most that may", "what", calls);
+        metrics.register("tool_calls_started", "Tool calls taken on", self.started.clone());
         metrics.register("tool_calls_refused", "Tool calls refused because too many ran", self.refused.clone());
     }
 
@@ -74,6 +77,7 @@ impl ToolService {
         let reporter = Reporter::new(&context);
         let run = Run { arguments, principal: context.principal, reporter: reporter.clone() };
         let running = offered.tool().run(run);
+        self.started.inc();
         Ok(RunningCall::new(Arc::clone(offered), running, reporter, span, place))
     }
 

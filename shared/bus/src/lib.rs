@@ -17,6 +17,7 @@ mod options;
 mod pause;
 mod server;
 mod service;
+mod shared;
 mod ticket;
 mod trace;
 

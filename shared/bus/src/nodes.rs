@@ -114,15 +114,18 @@ impl Nodes {
             candidates.iter().copied().filter(|node| !node.ejected.load(Ordering::Relaxed)).collect();
         let among = if open.is_empty() { candidates } else { open };
 
-        let first = *among.get(random_below(among.len())?)?;
-        let second = among[random_below(among.len())?];
+        let first = random_below(among.len())?;
+        // Another one, if there is any.
+        let second = random_below(among.len() - 1).map_or(first, |step| (first + 1 + step) % among.len());
+        let (first, second) = (among[first], among[second]);
         let fewer = if second.in_flight() < first.in_flight() { second } else { first };
         Some(fewer.clone())
     }
 
     /// Takes a node out until it serves again.
     pub fn eject(self: &Arc<Self>, node: &Arc<Node>) {
-        if node.ejected.swap(true, Ordering::Relaxed) {
+        // One that left the registry was not lost.
+        if !self.knows(node) || node.ejected.swap(true, Ordering::Relaxed) {
             return;
         }
         tracing::warn!(node = %node.id, address = node.address, "a node is not reachable");

@@ -2,23 +2,15 @@
 //!
 //! When it stops, running calls finish, and subscriptions to facts end at once so that their readers go elsewhere.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use futures_util::{FutureExt, StreamExt, future::Shared};
+use futures_util::FutureExt;
 use switchyard_proto::v1::{
-    CallToolRequest, DeliverReply, DescribeResourceRequest, GetPromptRequest, Letter, ListResourcesReply,
-    ListResourcesRequest, PublishReply, PublishRequest, ReadResourceRequest, Resource, SubscribeRequest,
-    events_server::{Events, EventsServer},
-    gateway_server::{Gateway, GatewayServer},
-    prompts_server::{Prompts, PromptsServer},
-    resources_server::{Resources, ResourcesServer},
-    tools_server::{Tools, ToolsServer},
+    events_server::EventsServer, gateway_server::GatewayServer, prompts_server::PromptsServer,
+    resources_server::ResourcesServer, tools_server::ToolsServer,
 };
 use tokio::{net::TcpListener, sync::oneshot};
-use tonic::{
-    Request, Response, Status,
-    transport::{Server, server::TcpIncoming},
-};
+use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::{
     ServingStatus,
     pb::health_server::HealthServer,
@@ -26,10 +18,9 @@ use tonic_health::{
 };
 
 use crate::{
-    limits,
     local::Local,
     options::BusOptions,
-    service::{CallEvents, DynEvents, DynGateway, DynPrompts, DynResources, DynTools, Facts},
+    shared::{SharedEvents, SharedGateway, SharedPrompts, SharedResources, SharedTools},
 };
 
 /// How often a caller's connection is tested, and how long the answer may take.
@@ -70,8 +61,8 @@ impl Health {
     }
 }
 
-/// Serves `local` on `listener` until `shutdown`, and then until the calls that run are done. Dropping it also stops the
-/// listener, and leaves the calls that run to themselves.
+/// Serves `local` on `listener` until `shutdown`, and then until the calls that run are done. Dropping it also stops
+/// the listener, and leaves the calls that run to themselves.
 pub async fn serve(
     listener: TcpListener,
     local: Local,
@@ -120,88 +111,4 @@ pub async fn serve(
         })
         .await?;
     Ok(())
-}
-
-/// Answers with the same events as long as they are not too large.
-fn limited(answer: Response<CallEvents>, limit: usize) -> Response<CallEvents> {
-    answer.map(|events| events.map(move |event| limits::answer(event, limit)).boxed())
-}
-
-struct SharedTools {
-    service: Arc<DynTools>,
-    limit: usize,
-}
-
-#[tonic::async_trait]
-impl Tools for SharedTools {
-    type CallStream = CallEvents;
-
-    async fn call(&self, request: Request<CallToolRequest>) -> Result<Response<CallEvents>, Status> {
-        Ok(limited(self.service.call(request).await?, self.limit))
-    }
-}
-
-struct SharedResources {
-    service: Arc<DynResources>,
-    limit: usize,
-}
-
-#[tonic::async_trait]
-impl Resources for SharedResources {
-    async fn list(&self, request: Request<ListResourcesRequest>) -> Result<Response<ListResourcesReply>, Status> {
-        let page = self.service.list(request).await?.into_inner();
-        limits::answer(Ok(page), self.limit).map(Response::new)
-    }
-
-    async fn describe(&self, request: Request<DescribeResourceRequest>) -> Result<Response<Resource>, Status> {
-        self.service.describe(request).await
-    }
-
-    type ReadStream = CallEvents;
-
-    async fn read(&self, request: Request<ReadResourceRequest>) -> Result<Response<CallEvents>, Status> {
-        Ok(limited(self.service.read(request).await?, self.limit))
-    }
-}
-
-struct SharedPrompts {
-    service: Arc<DynPrompts>,
-    limit: usize,
-}
-
-#[tonic::async_trait]
-impl Prompts for SharedPrompts {
-    type GetStream = CallEvents;
-
-    async fn get(&self, request: Request<GetPromptRequest>) -> Result<Response<CallEvents>, Status> {
-        Ok(limited(self.service.get(request).await?, self.limit))
-    }
-}
-
-struct SharedEvents {
-    service: Arc<DynEvents>,
-    stopping: Shared<futures_util::future::BoxFuture<'static, ()>>,
-}
-
-#[tonic::async_trait]
-impl Events for SharedEvents {
-    async fn publish(&self, request: Request<PublishRequest>) -> Result<Response<PublishReply>, Status> {
-        self.service.publish(request).await
-    }
-
-    type SubscribeStream = Facts;
-
-    async fn subscribe(&self, request: Request<SubscribeRequest>) -> Result<Response<Facts>, Status> {
-        let facts = self.service.subscribe(request).await?.into_inner();
-        Ok(Response::new(facts.take_until(self.stopping.clone()).boxed()))
-    }
-}
-
-struct SharedGateway(Arc<DynGateway>);
-
-#[tonic::async_trait]
-impl Gateway for SharedGateway {
-    async fn deliver(&self, request: Request<Letter>) -> Result<Response<DeliverReply>, Status> {
-        self.0.deliver(request).await
-    }
 }

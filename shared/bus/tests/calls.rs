@@ -10,6 +10,7 @@ use support::{Gateway, Node, Stub, Wire, call, until, within};
 use switchyard_bus::{BusOptions, CallEvents, Local};
 use switchyard_proto::v1::{Failure, call_event::Event, failure::Reason};
 use switchyard_state::NodeId;
+use tokio::time::Instant;
 use tonic::{Code, Status};
 
 fn not_started(status: &Status) -> bool {
@@ -275,6 +276,48 @@ async fn a_node_that_is_away_is_passed_over_unseen_and_taken_back_when_it_serves
         }
     };
     within("the node to be called again", called_again).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_restarted_where_it_was_gets_the_next_call() {
+    let mut node = Node::start("only").await;
+    let gateway = Gateway::knowing(&[&node]).await;
+    gateway.text("echo").await.unwrap();
+
+    let address = node.address.clone();
+    node.stop();
+    let again = Node::at("only", &address, BusOptions::default()).await;
+
+    assert_eq!(gateway.text("echo").await.unwrap(), "only");
+    assert_eq!(again.stub.calls(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_back_but_does_not_serve_yet_is_not_called() {
+    let (mut one, two) = (Node::start("one").await, Node::start("two").await);
+    let address = one.address.clone();
+    one.kill();
+    let gateway = Gateway::knowing(&[&one, &two]).await;
+    for _ in 0..20 {
+        assert_eq!(gateway.text("echo").await.unwrap(), "two");
+    }
+
+    let back = Node::unready("one", &address).await;
+    // Time enough for several tests of its health.
+    let tested = Instant::now() + Duration::from_millis(600);
+    while Instant::now() < tested {
+        assert_eq!(gateway.text("echo").await.unwrap(), "two");
+    }
+    let early = back.stub.calls();
+    back.health.set_serving(true).await;
+
+    assert_eq!(early, 0);
+    let called = async {
+        while back.stub.calls() == 0 {
+            gateway.text("echo").await.unwrap();
+        }
+    };
+    within("the node to be called", called).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,6 +28,9 @@ pub fn tool(definition: &str, revision: Revision) -> String {
     if revision.has_icons() {
         kept.push("icons");
     }
+    if revision.has_tool_annotations() && !revision.has_titles() {
+        title_into_annotations(&mut tool);
+    }
     tool.retain(|key, _| kept.contains(&key.as_str()));
     for schema in ["inputSchema", "outputSchema"] {
         if let Some(properties) = tool.get_mut(schema).and_then(|schema| schema.get_mut("properties")) {
@@ -110,6 +113,15 @@ fn retain_common(definition: &mut Map<String, Value>, base: &[&str], revision: R
     });
 }
 
+/// Before tools had a title of their own, it was one of their annotations.
+fn title_into_annotations(tool: &mut Map<String, Value>) {
+    let Some(title) = tool.get("title").cloned() else { return };
+    let annotations = tool.entry("annotations").or_insert_with(|| json!({}));
+    if let Value::Object(annotations) = annotations {
+        annotations.entry("title").or_insert(title);
+    }
+}
+
 fn describes_object(schema: &Value) -> bool {
     schema.get("type") == Some(&json!("object"))
 }
@@ -153,6 +165,14 @@ mod tests {
             "_meta annotations description icons inputSchema name outputSchema title"
         );
         assert_eq!(keys(&tool(TOOL, Revision::V2026_07_28)), keys(TOOL));
+    }
+
+    #[test]
+    fn a_title_is_an_annotation_where_tools_have_none_of_their_own() {
+        let of = |revision| serde_json::from_str::<Value>(&tool(TOOL, revision)).unwrap();
+
+        assert_eq!(of(Revision::V2025_03_26)["annotations"], json!({ "readOnlyHint": true, "title": "T" }));
+        assert_eq!(of(Revision::V2025_06_18)["annotations"], json!({ "readOnlyHint": true }));
     }
 
     #[test]

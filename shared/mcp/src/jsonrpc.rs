@@ -130,6 +130,11 @@ impl<'a> Envelope<'a> {
         if self.id.is_some() && id.is_none() {
             return Err(invalid(None, "`id` must be a string or an integer"));
         }
+        // Some clients write `null` for parameters that they do not have.
+        let params = self.params.filter(|params| params.get() != "null");
+        if params.is_some_and(|params| !params.get().starts_with('{')) {
+            return Err(invalid(id, "`params` must be an object"));
+        }
         match (self.method, id) {
             (Some(method), id) => {
                 let Ok(method) = serde_json::from_str::<Text<'_>>(method.get()) else {
@@ -137,8 +142,8 @@ impl<'a> Envelope<'a> {
                 };
                 let method = method.0;
                 Ok(match id {
-                    Some(id) => Message::Request(Request { id, method, params: self.params }),
-                    None => Message::Notification { method, params: self.params },
+                    Some(id) => Message::Request(Request { id, method, params }),
+                    None => Message::Notification { method, params },
                 })
             }
             (None, Some(id)) if self.result.is_some() != self.error.is_some() => Ok(Message::Response { id }),
@@ -259,6 +264,8 @@ mod tests {
             r#""x""#,
             r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":7}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#,
             r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,

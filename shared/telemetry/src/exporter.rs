@@ -1,7 +1,7 @@
 //! Traces on their way out: sampled, gathered in batches, and sent by OTLP over gRPC from a thread of their own.
 //!
-//! A collector that is away costs spans and nothing else: the queue is bounded, what does not fit is dropped, and the log
-//! tells once. The standard `OTEL_*` variables set the sampler, the batches and the queue.
+//! A collector that is away costs spans and nothing else: the queue is bounded, what does not fit is dropped, and the
+//! log tells once. The standard `OTEL_*` variables set the sampler, the batches and the queue.
 
 use std::{
     env,

@@ -1,8 +1,8 @@
 //! Logs, traces and metrics.
 //!
 //! Logs are events on stderr. Traces are spans whose target is [`trace::TARGET`]; they leave over OTLP/gRPC when an
-//! endpoint is known, and are disabled where they are written when none is. Neither shows up in the other. [`Metrics`] are counted here and
-//! read by whoever serves `/metrics`.
+//! endpoint is known, and are disabled where they are written when none is. Neither shows up in the other. [`Metrics`]
+//! are counted here and read by whoever serves `/metrics`.
 
 mod exporter;
 mod json;

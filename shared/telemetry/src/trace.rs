@@ -9,7 +9,7 @@ use opentelemetry::{
     Context, SpanId, TraceFlags, TraceId,
     trace::{SpanContext, Status, TraceContextExt, TraceState},
 };
-use tracing::{Span, field::Empty};
+use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 /// The target of spans that are meant for traces, and for nothing else.
@@ -64,7 +64,7 @@ impl SpanKind {
 
 /// A span below `parent`, or below the current span when `parent` is empty or no valid trace context.
 pub fn span(name: &str, kind: SpanKind, parent: &TraceContext, attributes: &[(&'static str, &str)]) -> Span {
-    let span = tracing::info_span!(target: TARGET, "span", otel.name = name, otel.kind = kind.as_str(), otel.status_code = Empty);
+    let span = tracing::info_span!(target: TARGET, "span", otel.name = name, otel.kind = kind.as_str());
     if !span.is_disabled() {
         continue_from(&span, &parent.traceparent, &parent.tracestate);
         for (key, value) in attributes {

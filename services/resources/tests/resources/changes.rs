@@ -5,9 +5,7 @@ use std::{fs, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use switchyard_proto::v1::{ListKind, fact::Kind};
 use switchyard_resources::ResourceService;
-use switchyard_state::{
-    Announced, Heartbeat, NodeId, NodeRecord, Registry, Snapshot, StoreError,
-};
+use switchyard_state::{Announced, Heartbeat, NodeId, NodeRecord, Registry, Snapshot, StoreError};
 
 use super::{Folder, Log, LogState, registry, requests::list, serve, start};
 

@@ -91,10 +91,10 @@ async fn a_page_of_very_long_names_still_fits_into_a_message() {
     let page = list(&service, "data", "", 1000).await.unwrap();
 
     assert!(page.more && !page.resources.is_empty());
-    assert!(prost_len(&page) < 2 * 1024 * 1024);
+    assert!(size(&page) < 2 * 1024 * 1024);
 }
 
-fn prost_len(page: &ListResourcesReply) -> usize {
+fn size(page: &ListResourcesReply) -> usize {
     page.resources.iter().map(|resource| resource.uri.len() + resource.name.len() + resource.title.len() + 64).sum()
 }
 
@@ -119,7 +119,15 @@ async fn what_is_not_served_is_not_found_by_any_request() {
     let folder = Folder::with(&[("a.txt", ""), (".env", "secret"), ("../outside.txt", "secret")]);
     let (service, _) = serve(&folder).await;
     let long = folder.uri(&"x".repeat(100_000));
-    for uri in [&*folder.uri(".env"), &folder.uri("../outside.txt"), &folder.uri("nothing"), "file:///etc/passwd", "x:y", "", &long] {
+    for uri in [
+        &*folder.uri(".env"),
+        &folder.uri("../outside.txt"),
+        &folder.uri("nothing"),
+        "file:///etc/passwd",
+        "x:y",
+        "",
+        &long,
+    ] {
         let described = describe(&service, uri).await.unwrap_err();
         let read = read(&service, uri, "").await.unwrap_err();
 
@@ -165,8 +173,7 @@ async fn many_requests_at_once_take_turns_and_one_that_is_dropped_leaves_its_tur
         ResourceService::start(&[folder.source()], &options, registry(), NodeId("node".into()), publish).unwrap();
     let uri = folder.uri("a.txt");
     for _ in 0..20 {
-        let dropped = tokio::time::timeout(Duration::from_micros(1), read(&service, &uri, "")).await;
-        drop(dropped);
+        let _ = tokio::time::timeout(Duration::from_micros(1), read(&service, &uri, "")).await;
     }
 
     let reads = join_all((0..200).map(|_| read(&service, &uri, ""))).await;
@@ -203,4 +210,16 @@ async fn files_can_be_opened_for_others_and_shown_by_their_path() {
     assert_eq!(roots[0].path(), folder.path());
     assert_eq!(folder.source().shown_path(), folder.path());
     assert!(ResourceOptions::default().shown_path().is_absolute());
+}
+
+#[tokio::test]
+async fn times_within_which_nothing_can_be_done_are_refused() {
+    for change in [
+        ServiceOptions { lease: Duration::ZERO, ..ServiceOptions::default() },
+        ServiceOptions { publish_timeout: Duration::from_millis(99), ..ServiceOptions::default() },
+    ] {
+        let started = ResourceService::start(&[], &change, registry(), NodeId("node".into()), Arc::new(Log::default()));
+
+        assert!(started.map(drop).unwrap_err().to_string().ends_with("must be at least 100 ms"));
+    }
 }

@@ -217,6 +217,7 @@ async fn metrics_show_how_many_calls_run_and_were_refused() {
     for line in [
         "switchyard_tool_calls{what=\"running\"} 1",
         "switchyard_tool_calls{what=\"limit\"} 1",
+        "switchyard_tool_calls_started_total 1",
         "switchyard_tool_calls_refused_total 1",
     ] {
         assert!(text.contains(line), "{line} in {text}");

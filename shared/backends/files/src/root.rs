@@ -23,6 +23,9 @@ use crate::{
     uri::{self, Uris},
 };
 
+/// The most memory that is set aside before a byte is read, in bytes: a sparse file may claim any size.
+const AT_ONCE: u64 = 16 * 1024 * 1024;
+
 /// One directory whose files are served. Cheap to clone; clones share the picture of its files.
 ///
 /// All methods block on the disk for as long as it takes, except where they say that they do not.
@@ -190,7 +193,7 @@ impl Root {
         if stat.size > limit {
             return Err(too_large(stat.size));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(stat.size).unwrap_or(0));
+        let mut bytes = Vec::with_capacity(stat.size.min(AT_ONCE) as usize);
         // It may have grown since.
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
         let read = bytes.len() as u64;

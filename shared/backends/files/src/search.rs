@@ -105,7 +105,7 @@ impl Root {
             return None;
         }
         let (file, _) = self.inner.confined.file(&real).ok()?;
-        let mut bytes = Vec::with_capacity(usize::try_from(stat.size).unwrap_or(0));
+        let mut bytes = Vec::new();
         file.take(limit).read_to_end(&mut bytes).ok()?;
         let is_text = media::is_text(&bytes[..bytes.len().min(media::HEAD)]);
         is_text.then(|| String::from_utf8(bytes).ok()).flatten()

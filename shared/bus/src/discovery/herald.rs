@@ -1,11 +1,11 @@
 //! Tells the others what this node was told by the registry: that the set of nodes changed, and that a list did.
 //!
-//! News merges while it waits, so there is never more than one generation and one version per list to tell. It waits
-//! for the gateways to serve the new list before it says so, and for a store that is away.
+//! News merges while it waits, so there is never more than one generation and one version a list to tell. A list is
+//! told once the gateways serve it, which holds up no news of nodes. While the store is away all of it waits.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -25,119 +25,110 @@ const CATCH_UP: Duration = Duration::from_millis(500);
 /// How often they are looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The longest pause between two attempts while the store is away.
-const RETRY: Duration = Duration::from_secs(1);
+/// The pause between two attempts while the store is away.
+const RETRY: Duration = Duration::from_millis(500);
 
 pub(super) struct Herald {
     registry: Arc<dyn Registry>,
     log: Arc<dyn EventLog>,
     news: Mutex<News>,
-    /// There is news.
-    woken: Notify,
-    /// All news was told.
+    /// There is a generation to tell.
+    nodes_changed: Notify,
+    /// There are lists to tell.
+    lists_changed: Notify,
+    /// Something was told.
     told: Notify,
 }
 
-/// What is yet to be told.
-#[derive(Clone, Default)]
+/// What is yet to be told; it leaves once it is in the log.
+#[derive(Default)]
 struct News {
     generation: Option<u64>,
-    /// List kind → the catalogue's version that changed it.
-    lists: BTreeMap<i32, u64>,
-    /// Some of it is being told right now.
-    telling: bool,
+    /// List → the catalogue's version that changed it.
+    lists: BTreeMap<ListKind, u64>,
+}
+
+impl News {
+    fn is_empty(&self) -> bool {
+        self.generation.is_none() && self.lists.is_empty()
+    }
 }
 
 impl Herald {
     pub fn new(registry: Arc<dyn Registry>, log: Arc<dyn EventLog>) -> Arc<Self> {
-        Arc::new(Self { registry, log, news: Mutex::default(), woken: Notify::new(), told: Notify::new() })
+        let (nodes_changed, lists_changed, told) = (Notify::new(), Notify::new(), Notify::new());
+        Arc::new(Self { registry, log, news: Mutex::default(), nodes_changed, lists_changed, told })
     }
 
     /// Notes news; never waits.
-    pub fn tell(&self, announced: &Announced, generation_changed: bool) {
-        let mut news = self.news.lock().expect("nothing panics while holding it");
-        if generation_changed {
+    pub fn note(&self, announced: &Announced, generation_moved: bool) {
+        let mut news = self.news();
+        if generation_moved {
             news.generation = Some(announced.generation);
+            self.nodes_changed.notify_one();
         }
         for kind in &announced.changed {
-            news.lists.insert(list_of(*kind) as i32, announced.version);
+            news.lists.insert(list_of(*kind), announced.version);
+            self.lists_changed.notify_one();
         }
-        self.woken.notify_one();
     }
 
     /// Tells news as it comes, without end.
     pub async fn run(&self) {
-        loop {
-            self.woken.notified().await;
-            let mut pause = LOOK;
-            while let Some(news) = self.take() {
-                if let Err(error) = self.announce(&news).await {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "could not tell what changed yet");
-                    self.put_back(news);
-                    sleep(jittered(pause)).await;
-                    pause = (pause * 2).min(RETRY);
-                }
-            }
-            self.told.notify_waiters();
-        }
+        tokio::join!(self.tell_nodes(), self.tell_lists());
     }
 
-    /// Waits until all that was noted before has been told.
+    /// Waits until all that was noted has been told.
     pub async fn flushed(&self) {
         loop {
             let told = self.told.notified();
-            {
-                let news = self.news.lock().expect("nothing panics while holding it");
-                if !news.telling && news.generation.is_none() && news.lists.is_empty() {
-                    return;
-                }
+            if self.news().is_empty() {
+                return;
             }
             told.await;
         }
     }
 
-    fn take(&self) -> Option<News> {
-        let mut news = self.news.lock().expect("nothing panics while holding it");
-        if news.generation.is_none() && news.lists.is_empty() {
-            news.telling = false;
-            return None;
-        }
-        let taken = std::mem::take(&mut *news);
-        news.telling = true;
-        Some(taken)
-    }
-
-    /// What could not be told waits again, beside what came meanwhile.
-    fn put_back(&self, untold: News) {
-        let mut news = self.news.lock().expect("nothing panics while holding it");
-        news.generation = news.generation.or(untold.generation);
-        for (list, version) in untold.lists {
-            news.lists.entry(list).or_insert(version);
-        }
-    }
-
-    async fn announce(&self, news: &News) -> Result<(), StoreError> {
-        if let Some(generation) = news.generation {
-            let kind = Kind::NodesChanged(NodesChanged { generation });
-            self.append(format!("nodes:{generation}"), kind).await?;
-        }
-        let Some(version) = news.lists.values().copied().max() else { return Ok(()) };
-        self.wait_for_gateways(version).await?;
-        for (list, version) in &news.lists {
-            let name = match ListKind::try_from(*list) {
-                Ok(ListKind::Tools) => "tools",
-                Ok(ListKind::Prompts) => "prompts",
-                _ => "resources",
+    async fn tell_nodes(&self) {
+        loop {
+            let Some(generation) = self.news().generation else {
+                self.nodes_changed.notified().await;
+                continue;
             };
-            self.append(format!("list:{name}:{version}"), Kind::ListChanged(ListChanged { list: *list })).await?;
+            let kind = Kind::NodesChanged(NodesChanged { generation });
+            let told = self.append(format!("nodes:{generation}"), kind).await;
+            if self.succeeded(told).await {
+                let mut news = self.news();
+                // A later one may have come meanwhile.
+                news.generation.take_if(|noted| *noted == generation);
+                self.told.notify_waiters();
+            }
         }
-        Ok(())
     }
 
-    async fn wait_for_gateways(&self, version: u64) -> Result<(), StoreError> {
+    async fn tell_lists(&self) {
+        loop {
+            let lists = self.news().lists.clone();
+            let Some(version) = lists.values().copied().max() else {
+                self.lists_changed.notified().await;
+                continue;
+            };
+            let told = self.tell(&lists, version).await;
+            if self.succeeded(told).await {
+                self.news().lists.retain(|list, noted| lists.get(list) != Some(noted));
+                self.told.notify_waiters();
+            }
+        }
+    }
+
+    async fn tell(&self, lists: &BTreeMap<ListKind, u64>, version: u64) -> Result<(), StoreError> {
         let deadline = Instant::now() + CATCH_UP;
         while !self.registry.caught_up(version).await? && Instant::now() < deadline {
             sleep(LOOK).await;
+        }
+        for (list, version) in lists {
+            let kind = Kind::ListChanged(ListChanged { list: *list as i32 });
+            self.append(format!("list:{}:{version}", name_of(*list)), kind).await?;
         }
         Ok(())
     }
@@ -147,6 +138,18 @@ impl Herald {
         self.log.append(&fact.encode_to_vec(), &fact.producer_id).await?;
         Ok(())
     }
+
+    /// Pauses after a failure.
+    async fn succeeded(&self, told: Result<(), StoreError>) -> bool {
+        let Err(error) = told else { return true };
+        tracing::debug!(error = &error as &dyn std::error::Error, "could not tell yet what changed");
+        sleep(jittered(RETRY)).await;
+        false
+    }
+
+    fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().expect("nothing panics while holding it")
+    }
 }
 
 fn list_of(kind: EntryKind) -> ListKind {
@@ -154,5 +157,13 @@ fn list_of(kind: EntryKind) -> ListKind {
         EntryKind::Tool => ListKind::Tools,
         EntryKind::Prompt => ListKind::Prompts,
         EntryKind::Template | EntryKind::Provider => ListKind::Resources,
+    }
+}
+
+fn name_of(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Tools => "tools",
+        ListKind::Prompts => "prompts",
+        ListKind::Resources | ListKind::Unspecified => "resources",
     }
 }

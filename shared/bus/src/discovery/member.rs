@@ -5,47 +5,21 @@ use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
 use futures_util::{StreamExt, future::OptionFuture, stream::SelectAll};
 use switchyard_state::{Announced, Entry, HEARTBEAT, NodeRecord, Registry, Snapshot, StoreError};
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, watch},
     time::{Instant, sleep_until, timeout},
 };
 use tokio_stream::wrappers::WatchStream;
 
-use super::{PATIENCE, herald::Herald};
+use super::{
+    PATIENCE,
+    commands::{Asked, Command},
+    herald::Herald,
+};
 use crate::pause::jittered;
 
-/// The longest pause between two attempts while the store is away. Short, because whoever is not back soon after an outage is taken for dead.
+/// The longest pause between two attempts while the store is away. Short, because whoever is not back soon after an
+/// outage is taken for dead.
 const RETRY: Duration = HEARTBEAT;
-
-/// What the task is asked for.
-pub(super) enum Command {
-    /// Read the nodes again, then answer.
-    Refresh(oneshot::Sender<()>),
-    /// Leave, tell everybody, then answer; the task ends.
-    Leave(oneshot::Sender<()>),
-}
-
-/// Those who wait for one round.
-#[derive(Default)]
-struct Asked {
-    refresh: Vec<oneshot::Sender<()>>,
-    leave: Vec<oneshot::Sender<()>>,
-}
-
-impl Asked {
-    fn note(&mut self, command: Command) {
-        match command {
-            Command::Refresh(done) => self.refresh.push(done),
-            Command::Leave(done) => self.leave.push(done),
-        }
-    }
-
-    fn answer(self) {
-        for done in self.refresh.into_iter().chain(self.leave) {
-            // Whoever asked may have given up.
-            let _ = done.send(());
-        }
-    }
-}
 
 pub(super) struct Member {
     registry: Arc<dyn Registry>,
@@ -124,12 +98,12 @@ impl Member {
             while let Ok(command) = commands.try_recv() {
                 asked.note(command);
             }
-            if !asked.leave.is_empty() {
+            if asked.to_leave() {
                 self.leave().await;
                 asked.answer();
                 return;
             }
-            self.stale |= !asked.refresh.is_empty();
+            self.stale |= asked.to_refresh();
             match self.keep_up().await {
                 Ok(()) => self.succeeded(),
                 Err(error) => self.failed(&error),
@@ -140,16 +114,14 @@ impl Member {
 
     /// One round: the sign of life, and whatever follows from its answer.
     async fn keep_up(&mut self) -> Result<(), StoreError> {
-        if self.announced {
-            let seen = *self.seen.borrow_and_update();
-            let heartbeat = self.registry.heartbeat(&self.record.id, seen).await?;
-            self.announced = heartbeat.known;
-            self.learn(&heartbeat.now);
-        }
         if !self.announced {
-            let announced = self.registry.announce(&self.record).await?;
-            self.announced = true;
-            self.learn(&announced);
+            self.announce().await?;
+        }
+        let seen = *self.seen.borrow();
+        let heartbeat = self.registry.heartbeat(&self.record.id, seen).await?;
+        self.learn(&heartbeat.now);
+        if !heartbeat.known {
+            self.announce().await?;
         }
         if self.stale {
             let snapshot = self.registry.nodes().await?;
@@ -160,12 +132,20 @@ impl Member {
         Ok(())
     }
 
+    async fn announce(&mut self) -> Result<(), StoreError> {
+        self.announced = false;
+        let announced = self.registry.announce(&self.record).await?;
+        self.announced = true;
+        self.learn(&announced);
+        Ok(())
+    }
+
     fn learn(&mut self, now: &Announced) {
         let moved = self.generation != Some(now.generation);
         self.generation = Some(now.generation);
         self.stale |= moved;
         if moved || !now.changed.is_empty() {
-            self.herald.tell(now, moved);
+            self.herald.note(now, moved);
         }
     }
 

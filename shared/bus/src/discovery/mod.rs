@@ -2,9 +2,10 @@
 //!
 //! One task announces this node again whenever what it offers changes or the registry forgot it, sends its heartbeats,
 //! and reads the nodes again when the registry's generation moved. While the store is away the last picture stays as it
-//! is, this node keeps trying, and all recovers by itself. What changed for others is told by the herald. The task ends with the
-//! last [`Discovery`], or when the node leaves.
+//! is, this node keeps trying, and all recovers by itself. What changed for others is told by the herald. The task ends
+//! with the last [`Discovery`], or when the node leaves.
 
+mod commands;
 mod herald;
 mod member;
 
@@ -16,8 +17,9 @@ use tokio::{
     time::timeout,
 };
 
+use commands::Command;
 use herald::Herald;
-use member::{Command, Member};
+use member::Member;
 
 /// How many commands wait for the task; those who send more wait themselves.
 const COMMANDS: usize = 64;
@@ -31,6 +33,7 @@ pub struct Discovery {
     snapshot: watch::Receiver<Arc<Snapshot>>,
     seen: Arc<watch::Sender<Option<u64>>>,
     commands: mpsc::Sender<Command>,
+    herald: Arc<Herald>,
 }
 
 impl Discovery {
@@ -52,14 +55,15 @@ impl Discovery {
         member.join().await?;
 
         let (commands, queue) = mpsc::channel(COMMANDS);
+        let telling = herald.clone();
         // Ends when the last sender of commands is gone, or with the command to leave.
         tokio::spawn(async move {
             tokio::select! {
                 () = member.run(queue) => {}
-                () = herald.run() => {}
+                () = telling.run() => {}
             }
         });
-        Ok(Self { snapshot, seen: Arc::new(seen), commands })
+        Ok(Self { snapshot, seen: Arc::new(seen), commands, herald })
     }
 
     /// Every live node, this one always among them.
@@ -67,7 +71,8 @@ impl Discovery {
         self.snapshot.clone()
     }
 
-    /// Reads the nodes again, once for all who ask at the same time, and returns them; the last ones known when the store is away.
+    /// Reads the nodes again, once for all who ask at the same time, and returns them; the last ones known when the
+    /// store is away.
     pub async fn refresh(&self) -> Arc<Snapshot> {
         let (done, answer) = oneshot::channel();
         let refreshed = async {
@@ -83,6 +88,14 @@ impl Discovery {
     /// Says which version of the catalogue this gateway serves from; the registry hears of it at once.
     pub fn set_seen(&self, version: u64) {
         self.seen.send_if_modified(|seen| seen.replace(version) != Some(version));
+    }
+
+    /// Waits until everything that this node's coming changed has been told, as far as the store lets it within two
+    /// seconds. Whoever connects after that hears nothing of it.
+    pub async fn settled(&self) {
+        if timeout(PATIENCE, self.herald.flushed()).await.is_err() {
+            tracing::warn!("could not tell the others of this node in time");
+        }
     }
 
     /// Takes the node out of the registry and tells the others, as far as the store lets it within two seconds.

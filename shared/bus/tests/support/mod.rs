@@ -1,5 +1,5 @@
-//! Nodes for tests: real listeners on loopback, each on a runtime of its own so that it can be killed, and a service whose tools
-//! do what their names say.
+//! Nodes for tests: real listeners on loopback, each on a runtime of its own so that it can be killed, and a service
+//! whose tools do what their names say.
 #![allow(clippy::unwrap_used, dead_code, missing_docs)]
 
 use std::{
@@ -167,12 +167,26 @@ impl Node {
         node
     }
 
+    /// A node that listens and says that it does not serve yet.
+    pub async fn unready(name: &str, address: &str) -> Self {
+        let stub = Stub::named(name);
+        let local = Local { tools: Some(stub.clone()), ..Local::default() };
+        let health = Health::default();
+        health.set_serving(false).await;
+        let mut node = Self::with_health(name, address, local, BusOptions::default(), health).await;
+        node.stub = stub;
+        node
+    }
+
     /// A node with any services.
     pub async fn serving(name: &str, address: &str, local: Local, options: BusOptions) -> Self {
+        Self::with_health(name, address, local, options, Health::default()).await
+    }
+
+    async fn with_health(name: &str, address: &str, local: Local, options: BusOptions, health: Health) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = bind(address).await;
         let address = listener.local_addr().unwrap().to_string();
-        let health = Health::default();
         let (stop, stopped) = oneshot::channel::<()>();
         let (served, told) = (local, health.clone());
         let listener = listener.into_std().unwrap();
@@ -189,10 +203,11 @@ impl Node {
         record(&self.id.0, &self.address, &["tools"])
     }
 
-    /// Ends it like a crash: sockets close, nothing is said.
+    /// Ends it like a crash: sockets are closed, nothing is said.
     pub fn kill(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            // On a thread of its own, for a runtime may not be waited for on one of another runtime.
+            std::thread::spawn(move || runtime.shutdown_timeout(PATIENCE)).join().unwrap();
         }
     }
 

@@ -160,3 +160,69 @@ fn is_absence(error: &ErrorKind) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{fs, os::unix::fs::MetadataExt, time::Instant};
+
+    use notify::event::{CreateKind, Flag};
+
+    use super::{super::notices::Places, *};
+    use crate::{FilesOptions, Root, WatchOptions};
+
+    fn places(notices: &Notices) -> Option<Places> {
+        notices.wait(
+            &WatchOptions::default(),
+            Instant::now(),
+            Some(Instant::now() + std::time::Duration::from_secs(60)),
+        )
+    }
+
+    #[test]
+    fn events_that_were_lost_are_a_notice_of_everything() {
+        let notices = Arc::new(Notices::default());
+        let mut handle = handler("/srv".into(), notices.clone());
+
+        handle(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        assert_eq!(places(&notices), Some(Places::All));
+
+        handle(Err(notify::Error::new(ErrorKind::MaxFilesWatch)));
+        assert_eq!(places(&notices), Some(Places::All));
+    }
+
+    #[test]
+    fn only_changes_below_the_root_are_noticed() {
+        let notices = Arc::new(Notices::default());
+        let mut handle = handler("/srv".into(), notices.clone());
+        let event = |kind, path: &str| Ok(Event::new(kind).add_path(path.into()));
+
+        handle(event(EventKind::Access(AccessKind::Open(AccessMode::Any)), "/srv/opened"));
+        handle(event(EventKind::Access(AccessKind::Close(AccessMode::Read)), "/srv/read"));
+        handle(event(EventKind::Create(CreateKind::File), "/elsewhere"));
+        handle(event(EventKind::Access(AccessKind::Close(AccessMode::Write)), "/srv/written"));
+
+        assert_eq!(places(&notices), Some(Places::These([PathBuf::from("written")].into())));
+    }
+
+    #[test]
+    fn a_folder_that_may_have_lost_its_watch_with_its_old_path_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir_all(at("old/deep")).unwrap();
+        let root = Root::open(&FilesOptions { path: folder.path().to_owned(), ..FilesOptions::default() }).unwrap();
+        let mut system = System::new(&root.inner, &Arc::default());
+        let inode = |path: &str| fs::metadata(at(path)).unwrap().ino();
+        let (old, deep) = (inode("old"), inode("old/deep"));
+        system.watch(Path::new("old"), old);
+        system.watch(Path::new("old/deep"), deep);
+
+        fs::rename(at("old"), at("new")).unwrap();
+        system.watch(Path::new("new"), old);
+        system.watch(Path::new("new/deep"), deep);
+
+        let others = system.begin(Path::new("old"), &root.inner.confined);
+        assert_eq!(others, [Path::new("new"), Path::new("new/deep")]);
+        assert_eq!(system.begin(Path::new("new"), &root.inner.confined), Vec::<PathBuf>::new());
+    }
+}

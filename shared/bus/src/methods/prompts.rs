@@ -1,0 +1,36 @@
+//! Rendering a prompt.
+
+use switchyard_proto::v1::{Context, GetPromptRequest, prompts_client::PromptsClient};
+use tonic::{Request, Status};
+
+use super::{Method, Names, absent};
+use crate::{
+    link::Link,
+    local::{self, Local, Place},
+    service::CallEvents,
+};
+
+impl Method for GetPromptRequest {
+    const NAMES: Names =
+        Names { span: "bus prompts/get", service: "switchyard.v1.Prompts", method: "Get", offer: "the prompt" };
+
+    type Answer = CallEvents;
+
+    fn context(&mut self) -> Option<&mut Context> {
+        Some(self.context.get_or_insert_default())
+    }
+
+    fn served(local: &Local) -> bool {
+        local.prompts.is_some()
+    }
+
+    async fn here(self, local: &Local, place: &Place) -> Result<CallEvents, Status> {
+        let prompts = local.prompts.clone().ok_or_else(absent)?;
+        local::stream(place, async move { prompts.get(Request::new(self)).await }).await
+    }
+
+    async fn there(self, link: Link, limit: usize) -> Result<CallEvents, Status> {
+        let mut client = PromptsClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
+        Ok(Box::pin(client.get(self).await?.into_inner()))
+    }
+}
