@@ -1,4 +1,4 @@
-//! What nodes share: sessions, the event log and the node registry.
+//! What nodes share: sessions, the event log, reply logs, tasks and the node registry.
 //!
 //! Each kind is one trait with two implementations, [`memory`] for one process and [`redis`] for a cluster, and
 //! one suite in `contract` that both pass. Entries of the log are opaque bytes here; whoever appends them knows
@@ -12,15 +12,21 @@ mod log;
 pub mod memory;
 pub mod redis;
 mod registry;
+mod reply_logs;
 mod sessions;
+mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 use std::{fmt::Write, sync::Arc, time::Duration};
 
 pub use log::{Appended, Batch, EventLog, LogEntry, LogLimits, Offset, Position};
-pub use registry::{Announced, EXPIRY, Entry, EntryKind, HEARTBEAT, Heartbeat, NodeId, NodeRecord, Registry, Snapshot};
+pub use registry::{
+    Announced, EXPIRY, Entry, EntryKind, HEARTBEAT, Heartbeat, NodeId, NodeRecord, Registry, Secret, Snapshot,
+};
+pub use reply_logs::{ReplyBatch, ReplyId, ReplyLimits, ReplyLog};
 pub use sessions::{Floor, FloorChange, Session, SessionId, SessionStore};
+pub use tasks::{Outcome, Task, TaskCall, TaskId, TaskLimits, TaskStatus, TaskStore};
 
 /// Everything that nodes share.
 #[derive(Clone)]
@@ -29,8 +35,23 @@ pub struct Stores {
     pub sessions: Arc<dyn SessionStore>,
     /// The one ordered log of facts.
     pub log: Arc<dyn EventLog>,
+    /// What legacy clients may resume.
+    pub replies: Arc<dyn ReplyLog>,
     /// Who is there and what they offer.
     pub registry: Arc<dyn Registry>,
+    /// Calls that go on after their reply.
+    pub tasks: Arc<dyn TaskStore>,
+}
+
+/// How much the stores keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Of the event log.
+    pub log: LogLimits,
+    /// Of replies.
+    pub replies: ReplyLimits,
+    /// Of tasks.
+    pub tasks: TaskLimits,
 }
 
 /// Why a store could not do what it was asked.

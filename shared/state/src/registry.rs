@@ -1,4 +1,4 @@
-//! The node registry: who is there, where, and what they offer.
+//! The node registry: who is there, where, and what they offer; and what they must have in common, leases and secrets.
 //!
 //! Entries of one name may differ between nodes, as they do while a new version is rolled out: the digest that
 //! most live nodes have is the listed one, on a tie the one announced last. The catalogue's *version* grows only
@@ -13,6 +13,7 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use async_trait::async_trait;
+use rand::{TryRng, rngs::SysRng};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
@@ -143,7 +144,29 @@ pub trait Registry: Send + Sync {
 
     /// Gives a lease back, if this node has it.
     async fn release(&self, name: &str, node: &NodeId) -> Result<(), StoreError>;
+
+    /// The keys of the secret called `name`, the newest first, which whoever asks first makes: random, and the same
+    /// for all nodes. Whoever keeps them asks anew every hour or so, and when something was made with a key that it
+    /// does not know: a secret that nobody asks for is forgotten after a day.
+    async fn secret(&self, name: &str) -> Result<Vec<Secret>, StoreError>;
+
+    /// Makes a new key of that secret the newest one, and keeps those that there are for `keep`; of many only the
+    /// newest ones.
+    async fn rotate(&self, name: &str, keep: Duration) -> Result<(), StoreError>;
 }
+
+/// A key that the nodes share. Never printed.
+pub type Secret = [u8; 32];
+
+/// A new key, as random as the system can.
+pub(crate) fn random_secret() -> Result<Secret, StoreError> {
+    let mut secret = Secret::default();
+    SysRng.try_fill_bytes(&mut secret).map_err(|error| StoreError::Away(error.into()))?;
+    Ok(secret)
+}
+
+/// The most keys that a secret has.
+pub(crate) const MAX_SECRETS: usize = 16;
 
 /// How often a node sends a sign of life.
 pub const HEARTBEAT: Duration = Duration::from_millis(500);

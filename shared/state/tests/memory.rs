@@ -16,3 +16,13 @@ async fn the_memory_sessions_keep_the_contract() {
 async fn the_memory_registry_keeps_the_contract() {
     contract::registry(&memory::stores_within).await;
 }
+
+#[tokio::test]
+async fn the_memory_replies_keep_the_contract() {
+    contract::reply_log(&memory::stores_within).await;
+}
+
+#[tokio::test]
+async fn the_memory_tasks_keep_the_contract() {
+    contract::task_store(&memory::stores_within).await;
+}

@@ -10,7 +10,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use super::{Fresh, fresh_stores};
 use crate::{
-    EventLog, LogLimits, Offset, Position,
+    EventLog, Limits, LogLimits, Offset, Position,
     testing::{PATIENCE, eventually},
 };
 
@@ -188,7 +188,8 @@ async fn a_place_that_the_log_never_gave_is_lost(log: Log) {
 
 async fn a_reader_whose_place_was_trimmed_by_number_is_lost(fresh: Fresh<'_>) {
     let max_entries = NonZeroUsize::new(100).unwrap();
-    let log = fresh(&LogLimits { max_entries, ..LogLimits::default() }).log;
+    let log = LogLimits { max_entries, ..LogLimits::default() };
+    let log = fresh(&Limits { log, ..Limits::default() }).log;
     let start = log.position().await.unwrap();
     let offsets = append(&log, 500).await;
 
@@ -201,7 +202,8 @@ async fn a_reader_whose_place_was_trimmed_by_number_is_lost(fresh: Fresh<'_>) {
 
 async fn a_reader_whose_place_was_trimmed_by_age_is_lost(fresh: Fresh<'_>) {
     let max_age_secs = NonZeroU64::new(1).unwrap();
-    let log = fresh(&LogLimits { max_age_secs, ..LogLimits::default() }).log;
+    let log = LogLimits { max_age_secs, ..LogLimits::default() };
+    let log = fresh(&Limits { log, ..Limits::default() }).log;
     let start = log.position().await.unwrap();
     append(&log, 200).await;
 

@@ -8,21 +8,29 @@
 mod log;
 mod registry;
 mod registry_life;
+mod reply_logs;
+mod reply_logs_life;
+mod secrets;
 mod sessions;
 mod sessions_changes;
+mod tasks;
+mod tasks_input;
+mod tasks_life;
 
-use crate::{LogLimits, Offset, Session, SessionId, Stores};
+use crate::{Limits, Offset, Session, SessionId, Stores};
 
 pub use log::event_log;
 pub use registry::registry;
+pub use reply_logs::reply_log;
 pub use sessions::session_store;
 pub use sessions_changes::take_floor_at_once;
+pub use tasks::task_store;
 
 /// Makes stores that share nothing with others that it made.
-pub type Fresh<'a> = &'a dyn Fn(&LogLimits) -> Stores;
+pub type Fresh<'a> = &'a dyn Fn(&Limits) -> Stores;
 
 fn fresh_stores(fresh: Fresh<'_>) -> Stores {
-    fresh(&LogLimits::default())
+    fresh(&Limits::default())
 }
 
 /// A session as a gateway would create it.

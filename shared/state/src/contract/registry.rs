@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Fresh, fresh_stores, registry_life};
+use super::{Fresh, fresh_stores, registry_life, secrets};
 use crate::{Announced, Entry, EntryKind, NodeId, NodeRecord, Registry, testing::eventually};
 
 type Shared = Arc<dyn Registry>;
@@ -25,6 +25,7 @@ pub async fn registry(fresh: Fresh<'_>) {
     gateways_have_caught_up_once_all_of_them_reported(registry()).await;
     a_lease_has_one_holder_until_it_ends(registry()).await;
     a_lease_is_given_back_by_its_holder_only(registry()).await;
+    secrets::all(fresh).await;
     registry_life::all(fresh).await;
 }
 

@@ -9,13 +9,16 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::catalogue::{self, Listed, Offers};
+use super::{
+    catalogue::{self, Listed, Offers},
+    secrets::Secrets,
+};
 use crate::{
-    Announced, CENTURY, EXPIRY, Heartbeat, NodeId, NodeRecord, Registry, Snapshot, StoreError,
-    registry::{GATEWAY, SILENCE},
+    Announced, CENTURY, EXPIRY, Heartbeat, NodeId, NodeRecord, Registry, Secret, Snapshot, StoreError,
+    registry::{GATEWAY, SILENCE, random_secret},
 };
 
-/// Nodes and leases.
+/// Nodes, leases and secrets.
 #[derive(Default)]
 pub struct MemoryRegistry {
     state: Mutex<State>,
@@ -35,6 +38,7 @@ struct State {
     grace: Option<Instant>,
     /// Swept whenever one is taken.
     leases: HashMap<String, (NodeId, Instant)>,
+    secrets: Secrets,
 }
 
 struct Member {
@@ -169,6 +173,17 @@ impl Registry for MemoryRegistry {
         if state.leases.get(name).is_some_and(|(holder, _)| holder == node) {
             state.leases.remove(name);
         }
+        Ok(())
+    }
+
+    async fn secret(&self, name: &str) -> Result<Vec<Secret>, StoreError> {
+        let new = random_secret()?;
+        Ok(self.state().secrets.get(name, new))
+    }
+
+    async fn rotate(&self, name: &str, keep: Duration) -> Result<(), StoreError> {
+        let new = random_secret()?;
+        self.state().secrets.rotate(name, new, keep);
         Ok(())
     }
 }

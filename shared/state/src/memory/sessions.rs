@@ -11,15 +11,13 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::log::MemoryLog;
-use crate::{CENTURY, Floor, FloorChange, NodeId, Offset, Session, SessionId, SessionStore, StoreError};
+use super::{SWEEP, expiry, log::MemoryLog, replies::MemoryReplies};
+use crate::{Floor, FloorChange, NodeId, Offset, Session, SessionId, SessionStore, StoreError};
 
-/// How long an expired session may still take up memory.
-const SWEEP: Duration = Duration::from_secs(10);
-
-/// The table of sessions, and the log that their changes go to.
+/// The table of sessions, the log that their changes go to, and the replies that end with them.
 pub struct MemorySessions {
     log: Arc<MemoryLog>,
+    replies: Arc<MemoryReplies>,
     table: Mutex<Table>,
 }
 
@@ -34,11 +32,11 @@ struct Row {
 }
 
 impl MemorySessions {
-    pub fn new(log: Arc<MemoryLog>) -> Self {
-        Self { log, table: Mutex::new(Table { rows: HashMap::new(), swept: Instant::now() }) }
+    pub fn new(log: Arc<MemoryLog>, replies: Arc<MemoryReplies>) -> Self {
+        Self { log, replies, table: Mutex::new(Table { rows: HashMap::new(), swept: Instant::now() }) }
     }
 
-    /// Locked before the log, always in this order.
+    /// Locked before the log and the replies, always in this order.
     fn table(&self) -> MutexGuard<'_, Table> {
         let mut table = self.table.lock().expect("nothing panics while holding it");
         table.sweep(Instant::now());
@@ -158,23 +156,22 @@ impl SessionStore for MemorySessions {
             return Ok(false);
         }
         table.rows.remove(id);
+        self.replies.forget(id);
         self.log.push(entry);
         Ok(true)
     }
 }
 
-fn expiry(ttl: Duration) -> Instant {
-    Instant::now() + ttl.min(CENTURY)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LogLimits;
+    use crate::{LogLimits, ReplyLimits};
 
     #[tokio::test]
     async fn an_expired_session_is_removed_though_nobody_loads_it() {
-        let sessions = MemorySessions::new(Arc::new(MemoryLog::new(LogLimits::default())));
+        let log = Arc::new(MemoryLog::new(LogLimits::default()));
+        let replies = Arc::new(MemoryReplies::new(ReplyLimits::default()));
+        let sessions = MemorySessions::new(log, replies);
         let [expired, alive] = ["expired", "alive"].map(|id| SessionId(id.into()));
         sessions.create(&session(&expired), Duration::ZERO).await.expect("memory is never away");
         sessions.create(&session(&alive), Duration::from_secs(60)).await.expect("memory is never away");

@@ -16,12 +16,18 @@
 //! | `nodes:listed`   | hash   | `kind:name` → the listed digest                        | likewise                                   |
 //! | `nodes:state`    | hash   | `version`, `generation`, `heard`, `grace` (both in ms) | [`IDLE`] after the last sign of life       |
 //! | `lease:NAME`     | string | the node that holds a lease                            | the time to live it was taken for          |
+//! | `secret:NAME`    | zset   | key → when it is no longer wanted, in us               | [`IDLE`] after it was last asked for       |
+//! | `replies:ID`     | hash   | a session's replies; see `reply_head.lua`              | with the last of them, or the session      |
+//! | `reply:ID:REPLY` | stream | a reply's events; ids are `NUMBER-0`                   | some minutes after its end, or the session |
+//! | `task:ID`        | hash   | one task; see `task_record.rs`                         | an hour after its time to live at most     |
+//! | `tasks`          | zset   | task → when its time to live is over, in ms            | with the last of them                      |
+//! | `tasks:WHO`      | zset   | the same of one principal                              | likewise                                   |
 
 use std::time::Duration;
 
-use crate::{CENTURY, SessionId, StoreError};
+use crate::{CENTURY, ReplyId, SessionId, StoreError, TaskId};
 
-/// How long the log and the registry outlive the last use that any node made of them.
+/// How long the log, the registry and a secret outlive the last use that any node made of them.
 pub const IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The keys of one cluster.
@@ -35,6 +41,7 @@ pub struct Keys {
     pub gateways: String,
     pub listed: String,
     pub state: String,
+    pub tasks: String,
 }
 
 impl Keys {
@@ -55,6 +62,7 @@ impl Keys {
             gateways: key("nodes:gateways"),
             listed: key("nodes:listed"),
             state: key("nodes:state"),
+            tasks: key("tasks"),
             prefix,
         })
     }
@@ -65,6 +73,37 @@ impl Keys {
 
     pub fn session(&self, id: &SessionId) -> String {
         format!("{}session:{id}", self.prefix)
+    }
+
+    /// The heads of a session's replies.
+    pub fn replies(&self, session: &SessionId) -> String {
+        format!("{}replies:{session}", self.prefix)
+    }
+
+    /// What the names of the event logs of a session's replies begin with.
+    pub fn reply_prefix(&self, session: &SessionId) -> String {
+        format!("{}reply:{session}:", self.prefix)
+    }
+
+    pub fn reply(&self, id: &ReplyId) -> String {
+        format!("{}{}", self.reply_prefix(&id.session), id.stream)
+    }
+
+    /// What the keys of all tasks begin with.
+    pub fn task_prefix(&self) -> String {
+        format!("{}task:", self.prefix)
+    }
+
+    pub fn task(&self, id: &TaskId) -> String {
+        format!("{}{id}", self.task_prefix())
+    }
+
+    pub fn tasks_of(&self, principal: &str) -> String {
+        format!("{}tasks:{principal}", self.prefix)
+    }
+
+    pub fn secret(&self, name: &str) -> String {
+        format!("{}secret:{name}", self.prefix)
     }
 
     pub fn lease(&self, name: &str) -> String {

@@ -90,7 +90,7 @@ impl EventLog for RedisLog {
         if batch.lost || !batch.entries.is_empty() || wait.is_zero() {
             return Ok(batch);
         }
-        self.waits.entry_after(&self.keys.log, after, wait).await?;
+        self.waits.entry_after(&self.keys.log, after.0, wait).await?;
         self.batch(epoch, after, limit).await
     }
 }

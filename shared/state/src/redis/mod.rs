@@ -10,7 +10,10 @@ mod log;
 mod options;
 mod record;
 mod registry;
+mod replies;
 mod sessions;
+mod task_record;
+mod tasks;
 mod waits;
 
 use std::sync::Arc;
@@ -33,10 +36,13 @@ pub fn connect(options: &RedisOptions) -> Result<Stores, StoreError> {
     let keys = Arc::new(Keys::new(&options.cluster)?);
     let opener = Opener::new(options)?;
     let link = Arc::new(Link::new(opener.clone()));
-    let log = Arc::new(log::RedisLog::new(&options.log, keys.clone(), link.clone(), opener));
+    let log = Arc::new(log::RedisLog::new(&options.log, keys.clone(), link.clone(), opener.clone()));
+    let replies = replies::RedisReplies::new(&options.replies, keys.clone(), link.clone(), opener);
     Ok(Stores {
         sessions: Arc::new(sessions::RedisSessions::new(keys.clone(), link.clone(), log.clone())),
         log,
-        registry: Arc::new(registry::RedisRegistry::new(keys, link)),
+        replies: Arc::new(replies),
+        registry: Arc::new(registry::RedisRegistry::new(keys.clone(), link.clone())),
+        tasks: Arc::new(tasks::RedisTasks::new(&options.tasks, keys, link)),
     })
 }

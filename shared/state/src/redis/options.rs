@@ -5,7 +5,7 @@ use std::{fmt, num::NonZeroU64, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::LogLimits;
+use crate::{LogLimits, ReplyLimits, TaskLimits};
 
 /// Where a cluster keeps what its nodes share.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -25,6 +25,12 @@ pub struct RedisOptions {
 
     /// How much of the event log is kept.
     pub log: LogLimits,
+
+    /// How much is kept of the replies that a legacy client may resume.
+    pub replies: ReplyLimits,
+
+    /// How many tasks are kept.
+    pub tasks: TaskLimits,
 }
 
 impl Default for RedisOptions {
@@ -34,6 +40,8 @@ impl Default for RedisOptions {
             cluster: "switchyard".into(),
             timeout_ms: NonZeroU64::new(1_000).expect("not zero"),
             log: LogLimits::default(),
+            replies: ReplyLimits::default(),
+            tasks: TaskLimits::default(),
         }
     }
 }
@@ -52,6 +60,8 @@ impl fmt::Debug for RedisOptions {
             .field("cluster", &self.cluster)
             .field("timeout_ms", &self.timeout_ms)
             .field("log", &self.log)
+            .field("replies", &self.replies)
+            .field("tasks", &self.tasks)
             .finish_non_exhaustive()
     }
 }

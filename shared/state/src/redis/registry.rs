@@ -16,11 +16,11 @@ use super::{
     link::Link,
 };
 use crate::{
-    Announced, EXPIRY, Entry, EntryKind, Heartbeat, NodeId, NodeRecord, Registry, Snapshot, StoreError,
-    registry::{GATEWAY, SILENCE},
+    Announced, EXPIRY, Entry, EntryKind, Heartbeat, NodeId, NodeRecord, Registry, Secret, Snapshot, StoreError,
+    registry::{GATEWAY, MAX_SECRETS, SILENCE, random_secret},
 };
 
-/// Nodes and leases that every node of a cluster sees.
+/// Nodes, leases and secrets that every node of a cluster sees.
 pub struct RedisRegistry {
     keys: Arc<Keys>,
     link: Arc<Link>,
@@ -30,6 +30,8 @@ pub struct RedisRegistry {
     caught_up: Script,
     lease_take: Script,
     lease_release: Script,
+    secret: Script,
+    secret_rotate: Script,
 }
 
 /// What `outcome` of `nodes_head.lua` returns.
@@ -50,6 +52,8 @@ impl RedisRegistry {
             caught_up: Script::new(include_str!("nodes_caught_up.lua")),
             lease_take: Script::new(include_str!("lease_take.lua")),
             lease_release: Script::new(include_str!("lease_release.lua")),
+            secret: Script::new(include_str!("secret.lua")),
+            secret_rotate: Script::new(include_str!("secret_rotate.lua")),
         }
     }
 
@@ -113,6 +117,24 @@ impl Registry for RedisRegistry {
     async fn release(&self, name: &str, node: &NodeId) -> Result<(), StoreError> {
         let key = self.keys.lease(name);
         self.link.script(&key, self.lease_release.key(&key).arg(&node.0)).await
+    }
+
+    async fn secret(&self, name: &str) -> Result<Vec<Secret>, StoreError> {
+        let key = self.keys.secret(name);
+        let new = random_secret()?;
+        let mut call = self.secret.key(&key);
+        let secrets: Vec<Vec<u8>> = self.link.script(&key, call.arg(&new).arg(millis(keys::IDLE))).await?;
+        let secrets: Result<_, _> = secrets.into_iter().map(|secret| Secret::try_from(secret).map_err(drop)).collect();
+        // The library's own error would show what there is.
+        secrets.map_err(|()| StoreError::Record { key, source: "a key of it is not 32 bytes long".into() })
+    }
+
+    async fn rotate(&self, name: &str, keep: Duration) -> Result<(), StoreError> {
+        let key = self.keys.secret(name);
+        let new = random_secret()?;
+        let mut call = self.secret_rotate.key(&key);
+        call.arg(&new).arg(millis(keys::IDLE)).arg(millis(keep)).arg(MAX_SECRETS);
+        self.link.script(&key, &call).await
     }
 }
 

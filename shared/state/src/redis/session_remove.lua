@@ -1,8 +1,15 @@
--- Removes a session. Returns 0 when there is none.
--- KEYS[3]: the session. ARGV: the log's entry.
+-- Removes a session, and its replies. Returns 0 when there is none.
+-- KEYS[3]: the session. KEYS[4]: its replies. ARGV: the log's entry, what the names of the replies' event logs begin
+-- with.
 
-if redis.call('DEL', KEYS[3]) == 0 then
+local session, replies, entry, prefix = KEYS[3], KEYS[4], ARGV[5], ARGV[6]
+
+if redis.call('DEL', session) == 0 then
   return 0
 end
-append(ARGV[5])
+for _, stream in ipairs(redis.call('HKEYS', replies)) do
+  redis.call('DEL', prefix .. stream)
+end
+redis.call('DEL', replies)
+append(entry)
 return 1

@@ -140,7 +140,7 @@ impl SessionStore for RedisSessions {
     async fn remove(&self, id: &SessionId, entry: &[u8]) -> Result<bool, StoreError> {
         let key = self.keys.session(id);
         let mut call = self.log.call(&self.remove);
-        call.key(&key).arg(entry);
+        call.key(&key).key(self.keys.replies(id)).arg(entry).arg(self.keys.reply_prefix(id));
         self.link.script(&key, &call).await
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use switchyard_state::{
-    Entry, EntryKind, NodeId, NodeRecord, Offset, Session, SessionId, Stores, contract, redis,
+    Entry, EntryKind, NodeId, NodeRecord, Offset, ReplyId, Session, SessionId, Stores, TaskCall, TaskId, contract,
+    redis,
     testing::{RedisServer, eventually},
 };
 use tokio::task::JoinSet;
@@ -107,10 +108,22 @@ async fn every_key_has_the_clusters_hash_tag_and_an_expiry() {
     stores.log.append(b"entry", "producer").await.unwrap();
     stores.registry.announce(&tools_node("one", &["echo"])).await.unwrap();
     stores.registry.lease("watch", &NodeId("one".into()), LONG).await.unwrap();
+    stores.registry.secret("state").await.unwrap();
+    let reply = ReplyId { session: SessionId("session".into()), stream: "stream".into() };
+    stores.replies.open(&reply, &NodeId("one".into()), LONG).await.unwrap();
+    stores.replies.append(&reply, b"event").await.unwrap();
+    let call = TaskCall {
+        principal: "ann".into(),
+        tool: "echo".into(),
+        arguments: b"{}".to_vec(),
+        context: Vec::new(),
+        poll_interval_ms: 1_000,
+    };
+    stores.tasks.create(&TaskId("task".into()), &call, &NodeId("one".into()), LONG).await.unwrap();
 
     let keys: Vec<String> = ::redis::from_redis_value(server.command(&["KEYS", "*"]).await).unwrap();
 
-    assert_eq!(keys.len(), 11, "{keys:?}");
+    assert_eq!(keys.len(), 17, "{keys:?}");
     for key in keys {
         assert!(key.starts_with("{switchyard:test}:"), "{key}");
         let expiry: i64 = ::redis::from_redis_value(server.command(&["PTTL", &key]).await).unwrap();

@@ -7,11 +7,14 @@ mod away;
 mod cluster;
 mod lost;
 mod neighbours;
+mod replies;
+mod secrets;
+mod tasks;
 mod waits;
 
 use std::cell::Cell;
 
-use switchyard_state::{LogLimits, Stores, contract, redis, testing::RedisServer};
+use switchyard_state::{Limits, Stores, contract, redis, testing::RedisServer};
 
 #[tokio::test]
 async fn the_redis_log_keeps_the_contract() {
@@ -34,13 +37,28 @@ async fn the_redis_registry_keeps_the_contract() {
     contract::registry(&new_clusters(&server)).await;
 }
 
+#[tokio::test]
+async fn the_redis_replies_keep_the_contract() {
+    let server = RedisServer::start().await;
+
+    contract::reply_log(&new_clusters(&server)).await;
+}
+
+#[tokio::test]
+async fn the_redis_tasks_keep_the_contract() {
+    let server = RedisServer::start().await;
+
+    contract::task_store(&new_clusters(&server)).await;
+}
+
 /// Makes stores of clusters that share nothing but the server.
-fn new_clusters(server: &RedisServer) -> impl Fn(&LogLimits) -> Stores {
+fn new_clusters(server: &RedisServer) -> impl Fn(&Limits) -> Stores {
     let made = Cell::new(0);
     move |limits| {
         made.set(made.get() + 1);
-        let options = redis::RedisOptions { log: limits.clone(), ..server.options(&format!("test-{}", made.get())) };
-        redis::connect(&options).unwrap()
+        let Limits { log, replies, tasks } = limits.clone();
+        let options = server.options(&format!("test-{}", made.get()));
+        redis::connect(&redis::RedisOptions { log, replies, tasks, ..options }).unwrap()
     }
 }
 
