@@ -16,7 +16,7 @@ use switchyard_proto::v1::{
     Event, Fact, Position, PublishRequest, ResourceUpdated, SubscribeReply, SubscribeRequest, events_server::Events,
     fact::Kind, subscribe_reply::Reply,
 };
-use switchyard_state::{Appended, Batch, EventLog, LogLimits, Offset, StoreError, memory};
+use switchyard_state::{Appended, Batch, EventLog, Limits, LogLimits, Offset, StoreError, memory};
 use switchyard_telemetry::Metrics;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::{Request, Status};
@@ -31,9 +31,9 @@ struct Log {
 
 impl Log {
     fn keeping(max_entries: usize) -> Arc<Self> {
-        let limits = LogLimits { max_entries: NonZeroUsize::new(max_entries).unwrap(), ..LogLimits::default() };
+        let log = LogLimits { max_entries: NonZeroUsize::new(max_entries).unwrap(), ..LogLimits::default() };
         Arc::new(Self {
-            log: memory::stores_within(&limits).log,
+            log: memory::stores_within(&Limits { log, ..Limits::default() }).log,
             away: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             most_waiting: AtomicUsize::new(0),

@@ -6,7 +6,7 @@ use std::{fmt, io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     /// The folder of the option `path` cannot be read.
-    #[error("the prompt folder `{}` cannot be read", path.display())]
+    #[error("`prompts.path`: the folder `{}` cannot be read", path.display())]
     Folder {
         /// Which one.
         path: PathBuf,

@@ -7,7 +7,8 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use switchyard_proto::v1::{
-    Accepted, CallEvent, Failure, GetPromptRequest, PromptResult, Violation, call_event::Event, prompts_server::Prompts,
+    Accepted, CallEvent, CompletePromptRequest, CompleteReply, Failure, GetPromptRequest, PromptResult, Violation,
+    call_event::Event, prompts_server::Prompts,
 };
 use switchyard_state::Entry;
 use tokio::{sync::watch, task::spawn_blocking};
@@ -133,6 +134,27 @@ impl Prompts for PromptService {
                 Err(status)
             }
         }
+    }
+
+    async fn complete(&self, request: Request<CompletePromptRequest>) -> Result<Response<CompleteReply>, Status> {
+        self.propose(&request.into_inner()).map(Response::new)
+    }
+}
+
+impl PromptService {
+    /// Nothing says yet which values an argument may have, so there are no proposals; but names that do not exist
+    /// are told.
+    fn propose(&self, request: &CompletePromptRequest) -> Result<CompleteReply, Status> {
+        let prompt = self.catalog.borrow().find(&request.prompt).ok_or_else(|| unknown(&request.prompt))?;
+        let name = request.argument.as_ref().map_or("", |argument| argument.name.as_str());
+        if prompt.arguments.iter().all(|argument| argument.name != name) {
+            let message = format!("the prompt `{}` has no argument `{}`", prompt.entry.name, short(name));
+            return Err(Failure::invalid(
+                vec![violation(&short(name), "an argument of the prompt".to_owned())],
+                message,
+            ));
+        }
+        Ok(CompleteReply { values: Vec::new(), total: Some(0), has_more: false })
     }
 }
 

@@ -14,8 +14,16 @@ pub(crate) const LEAST_MS: u128 = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum ResourcesError {
     /// A provider cannot do what its options say.
-    #[error("a source of resources cannot be served: {0}")]
-    Files(#[from] FilesError),
+    #[error("`resources[{index}]{key}` cannot be used")]
+    Source {
+        /// Its place in the list of sources.
+        index: usize,
+        /// The key that does not fit, with a dot before it, where it is a single one.
+        key: &'static str,
+        /// Why.
+        #[source]
+        source: FilesError,
+    },
 
     /// A time within which nothing can be done.
     #[error("`{option}` must be at least {LEAST_MS} ms")]
@@ -41,10 +49,28 @@ pub enum ResourcesError {
     },
 }
 
+impl ResourcesError {
+    /// What is wrong with the source at a place of the list.
+    pub(crate) fn of_source(index: usize, source: FilesError) -> Self {
+        let key = match &source {
+            FilesError::Root { .. } => ".path",
+            FilesError::Writable => ".readonly",
+            _ => "",
+        };
+        Self::Source { index, key, source }
+    }
+}
+
 /// There is no such resource, or it is not served: nobody can tell which.
 pub(crate) fn unknown(uri: &str) -> Status {
     let uri = shown(uri);
     Failure::unknown(uri, format!("no resource has the URI `{uri}`"))
+}
+
+/// No provider has such a template, or it has no such variable.
+pub(crate) fn unknown_variable(template: &str, variable: &str) -> Status {
+    let (template, variable) = (shown(template), shown(variable));
+    Failure::unknown(template, format!("there is no template `{template}` with a variable `{variable}`"))
 }
 
 /// This node has no such provider.

@@ -5,15 +5,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use switchyard_files::{Body, Changes, Contents, FileInfo, FilesOptions, Root, WatchOptions, Watching};
+use switchyard_files::{Body, Changes, Contents, FileInfo, FilesError, FilesOptions, Root, WatchOptions, Watching};
 use switchyard_proto::v1::{Resource, ResourceContents, resource_contents};
 use switchyard_state::{Entry, EntryKind};
 use tonic::Status;
 
-use crate::{ResourcesError, error, provider::Provider, reading::Reading};
+use crate::{error, provider::Provider, reading::Reading};
 
 /// Any served file by its absolute path. Which files are served is no part of it, so that all nodes agree on it.
 const TEMPLATE: &str = "file:///{+path}";
+
+/// How many files are looked at in one step while a path is completed.
+const COMPLETED_AT_ONCE: usize = 1000;
 
 /// The files below one directory.
 pub(crate) struct Filesystem {
@@ -24,7 +27,7 @@ pub(crate) struct Filesystem {
 
 impl Filesystem {
     /// Opens the directory and begins to watch it.
-    pub fn open(options: &FilesOptions, reading: Reading) -> Result<Self, ResourcesError> {
+    pub fn open(options: &FilesOptions, reading: Reading) -> Result<Self, FilesError> {
         let root = Root::open(options)?;
         let watching = root.watch()?;
         Ok(Self { root, watching, reading })
@@ -93,6 +96,23 @@ impl Provider for Filesystem {
         read.map(contents).map_err(|error| error::status(uri, &error))
     }
 
+    async fn complete(
+        &self,
+        template: &str,
+        variable: &str,
+        written: &str,
+        limit: usize,
+    ) -> Result<Option<(Vec<String>, bool)>, Status> {
+        if template != TEMPLATE || variable != "path" {
+            return Ok(None);
+        }
+        self.reading.wait(self.watching.ready()).await?;
+        let written = written.to_owned();
+        let root = self.root.path().to_string_lossy().trim_start_matches('/').to_owned();
+        let found = self.blocking(move |files| paths(files, &root, &written, limit)).await?;
+        Ok(Some(found))
+    }
+
     async fn changes(&self) -> Option<Changes> {
         self.watching.next().await
     }
@@ -105,6 +125,24 @@ impl Provider for Filesystem {
         let watch = &self.root.options().watch;
         watch.max_delay + watch.rescan_every
     }
+}
+
+/// The absolute paths, without the first slash, of served files that begin with what was written.
+fn paths(files: &Root, root: &str, written: &str, limit: usize) -> (Vec<String>, bool) {
+    let path = |file: FileInfo| format!("{root}/{}", file.name);
+    let mut found = Vec::new();
+    let mut after = None::<String>;
+    loop {
+        let page = files.list(after.as_deref(), COMPLETED_AT_ONCE);
+        after = page.files.last().map(|file| file.uri.clone());
+        found.extend(page.files.into_iter().map(path).filter(|path| path.starts_with(written)));
+        if found.len() > limit || !page.more {
+            break;
+        }
+    }
+    let more = found.len() > limit;
+    found.truncate(limit);
+    (found, more)
 }
 
 fn entry(

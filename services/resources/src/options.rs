@@ -40,7 +40,10 @@ impl ResourceOptions {
     /// # Errors
     /// When one of them cannot be served.
     pub fn open_files(sources: &[Self]) -> Result<Vec<Root>, ResourcesError> {
-        sources.iter().map(|Self::Filesystem(files)| Ok(Root::open(files)?)).collect()
+        let open = |(index, Self::Filesystem(files)): (usize, &Self)| {
+            Root::open(files).map_err(|error| ResourcesError::of_source(index, error))
+        };
+        sources.iter().enumerate().map(open).collect()
     }
 
     /// Where the source is, as a person would name it.

@@ -29,6 +29,16 @@ pub(crate) trait Provider: Send + Sync {
     /// One resource.
     async fn read(&self, uri: &str) -> Result<ResourceContents, Status>;
 
+    /// At most `limit` values for a variable of the template that it announced under this name, which go on from what
+    /// was written, and whether there are more; `None` when it has no such template or variable.
+    async fn complete(
+        &self,
+        template: &str,
+        variable: &str,
+        written: &str,
+        limit: usize,
+    ) -> Result<Option<(Vec<String>, bool)>, Status>;
+
     /// What changed since the last call, as soon as anything does; `None` when nothing will any more. Dropping the
     /// future loses nothing.
     async fn changes(&self) -> Option<Changes>;

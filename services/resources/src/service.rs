@@ -8,8 +8,9 @@ use futures_util::{
 };
 use switchyard_files::Root;
 use switchyard_proto::v1::{
-    Accepted, CallEvent, DescribeResourceRequest, ListResourcesReply, ListResourcesRequest, ReadResourceRequest,
-    Resource, ResourceResult, call_event::Event, resources_server::Resources,
+    Accepted, CallEvent, CompleteReply, CompleteTemplateRequest, DescribeResourceRequest, ListResourcesReply,
+    ListResourcesRequest, ReadResourceRequest, Resource, ResourceResult, call_event::Event,
+    resources_server::Resources,
 };
 use switchyard_state::{Entry, EntryKind, NodeId, Registry};
 use tokio::sync::watch;
@@ -18,7 +19,7 @@ use tracing::{Instrument, Span};
 
 use crate::{
     Publish, ResourceOptions, ResourcesError, ServiceOptions,
-    error::{LEAST_MS, unknown, unknown_provider},
+    error::{LEAST_MS, unknown, unknown_provider, unknown_variable},
     filesystem::Filesystem,
     provider::Provider,
     publish::Publishing,
@@ -31,6 +32,9 @@ const MAX_PAGE: usize = 1000;
 
 /// The most that a page may have in names and URIs, in bytes, but for its first resource.
 const MAX_PAGE_BYTES: usize = 1024 * 1024;
+
+/// The most values proposed for a variable.
+const MAX_PROPOSALS: usize = 100;
 
 /// Lists, reads and watches the resources of one node. Watching ends when this is dropped, or stopped.
 pub struct ResourceService {
@@ -61,8 +65,9 @@ impl ResourceService {
         let reading = Reading::new(options);
         let mut providers: Vec<Arc<dyn Provider>> = Vec::new();
         let mut files = Vec::new();
-        for ResourceOptions::Filesystem(source) in sources {
-            let provider = Filesystem::open(source, reading.clone())?;
+        for (index, ResourceOptions::Filesystem(source)) in sources.iter().enumerate() {
+            let provider = Filesystem::open(source, reading.clone());
+            let provider = provider.map_err(|error| ResourcesError::of_source(index, error))?;
             files.push(provider.root().clone());
             providers.push(Arc::new(provider));
         }
@@ -134,6 +139,26 @@ impl Resources for ResourceService {
         let events = [Event::Accepted(Accepted {}), Event::Resource(result)];
         let events = events.map(|event| Ok(CallEvent { event: Some(event) }));
         Ok(Response::new(stream::iter(events).boxed()))
+    }
+
+    async fn complete(&self, request: Request<CompleteTemplateRequest>) -> Result<Response<CompleteReply>, Status> {
+        let CompleteTemplateRequest { context, uri_template, argument } = request.into_inner();
+        let argument = argument.unwrap_or_default();
+        let span = span::of_request(&span::COMPLETE, "", context.as_ref());
+        let completed = async {
+            let mut reply = CompleteReply::default();
+            let mut known = false;
+            for provider in &self.providers {
+                let room = MAX_PROPOSALS - reply.values.len();
+                let found = provider.complete(&uri_template, &argument.name, &argument.value, room).await?;
+                let Some((values, more)) = found else { continue };
+                known = true;
+                reply.values.extend(values);
+                reply.has_more |= more;
+            }
+            if known { Ok(reply) } else { Err(unknown_variable(&uri_template, &argument.name)) }
+        };
+        traced(span, completed).await.map(Response::new)
     }
 }
 

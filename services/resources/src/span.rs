@@ -15,6 +15,7 @@ pub(crate) struct Method {
 
 pub(crate) const LIST: Method = Method { span: "resources/list", rpc: "List" };
 pub(crate) const DESCRIBE: Method = Method { span: "resources/describe", rpc: "Describe" };
+pub(crate) const COMPLETE: Method = Method { span: "resources/complete", rpc: "Complete" };
 pub(crate) const READ: Method = Method { span: "resources/read", rpc: "Read" };
 
 /// The service's side of a request, within the trace of whoever asked.

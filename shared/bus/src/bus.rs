@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use switchyard_proto::v1::{
-    CallToolRequest, DeliverReply, DescribeResourceRequest, Fact, GetPromptRequest, Letter, ListResourcesReply,
-    ListResourcesRequest, PublishRequest, ReadResourceRequest, Resource, SubscribeRequest,
+    CallToolRequest, CompletePromptRequest, CompleteReply, CompleteTemplateRequest, DeliverReply,
+    DescribeResourceRequest, Fact, GetPromptRequest, Letter, ListResourcesReply, ListResourcesRequest, PublishRequest,
+    ReadResourceRequest, Resource, SubscribeRequest,
 };
 use switchyard_state::NodeId;
 use tokio::runtime::Handle;
@@ -93,6 +94,11 @@ impl PromptsBus {
     pub async fn get(&self, nodes: &[NodeId], request: GetPromptRequest) -> Result<CallEvents, Status> {
         call(&self.0, nodes, request).await
     }
+
+    /// Proposals for an argument of a prompt.
+    pub async fn complete(&self, nodes: &[NodeId], request: CompletePromptRequest) -> Result<CompleteReply, Status> {
+        self.0.unary(nodes, request).await
+    }
 }
 
 /// The resources services.
@@ -113,6 +119,11 @@ impl ResourcesBus {
     /// Reads a resource at one of `nodes`. Cancelled and failing like [`ToolsBus::call`].
     pub async fn read(&self, nodes: &[NodeId], request: ReadResourceRequest) -> Result<CallEvents, Status> {
         call(&self.0, nodes, request).await
+    }
+
+    /// Proposals for a variable of a template.
+    pub async fn complete(&self, nodes: &[NodeId], request: CompleteTemplateRequest) -> Result<CompleteReply, Status> {
+        self.0.unary(nodes, request).await
     }
 }
 

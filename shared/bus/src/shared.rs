@@ -8,10 +8,10 @@ use futures_util::{
     future::{BoxFuture, Shared},
 };
 use switchyard_proto::v1::{
-    CallToolRequest, DeliverReply, DescribeResourceRequest, GetPromptRequest, Letter, ListResourcesReply,
-    ListResourcesRequest, PublishReply, PublishRequest, ReadResourceRequest, Resource, SubscribeRequest,
-    events_server::Events, gateway_server::Gateway, prompts_server::Prompts, resources_server::Resources,
-    tools_server::Tools,
+    CallToolRequest, CompletePromptRequest, CompleteReply, CompleteTemplateRequest, DeliverReply,
+    DescribeResourceRequest, GetPromptRequest, Letter, ListResourcesReply, ListResourcesRequest, PublishReply,
+    PublishRequest, ReadResourceRequest, Resource, SubscribeRequest, events_server::Events, gateway_server::Gateway,
+    prompts_server::Prompts, resources_server::Resources, tools_server::Tools,
 };
 use tonic::{Request, Response, Status};
 
@@ -60,6 +60,10 @@ impl Resources for SharedResources {
     async fn read(&self, request: Request<ReadResourceRequest>) -> Result<Response<CallEvents>, Status> {
         Ok(limited(self.service.read(request).await?, self.limit))
     }
+
+    async fn complete(&self, request: Request<CompleteTemplateRequest>) -> Result<Response<CompleteReply>, Status> {
+        self.service.complete(request).await
+    }
 }
 
 pub(crate) struct SharedPrompts {
@@ -73,6 +77,10 @@ impl Prompts for SharedPrompts {
 
     async fn get(&self, request: Request<GetPromptRequest>) -> Result<Response<CallEvents>, Status> {
         Ok(limited(self.service.get(request).await?, self.limit))
+    }
+
+    async fn complete(&self, request: Request<CompletePromptRequest>) -> Result<Response<CompleteReply>, Status> {
+        self.service.complete(request).await
     }
 }
 

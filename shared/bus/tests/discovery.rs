@@ -16,7 +16,8 @@ use support::{record, until, within};
 use switchyard_bus::Discovery;
 use switchyard_proto::v1::{Fact, ListKind, fact::Kind};
 use switchyard_state::{
-    Announced, Entry, EntryKind, Heartbeat, NodeId, NodeRecord, Offset, Registry, Snapshot, StoreError, Stores, memory,
+    Announced, Entry, EntryKind, Heartbeat, NodeId, NodeRecord, Offset, Registry, Secret, Snapshot, StoreError, Stores,
+    memory,
 };
 use tokio::{sync::watch, time::Instant};
 
@@ -71,6 +72,14 @@ impl Registry for Flaky {
 
     async fn release(&self, name: &str, node: &NodeId) -> Result<(), StoreError> {
         self.registry.release(name, node).await
+    }
+
+    async fn secret(&self, name: &str) -> Result<Vec<Secret>, StoreError> {
+        self.registry.secret(name).await
+    }
+
+    async fn rotate(&self, name: &str, keep: Duration) -> Result<(), StoreError> {
+        self.registry.rotate(name, keep).await
     }
 }
 

@@ -6,12 +6,7 @@ use std::{
 };
 
 use tracing::Subscriber;
-use tracing_subscriber::{
-    EnvFilter, Layer, filter,
-    filter::FilterExt,
-    fmt::{self, format::JsonFields},
-    registry::LookupSpan,
-};
+use tracing_subscriber::{EnvFilter, Layer, filter, filter::FilterExt, fmt, registry::LookupSpan};
 
 use crate::{
     TelemetryError,
@@ -36,7 +31,7 @@ where
     Ok(match options.log_format {
         LogFormat::Compact => lines.compact().with_filter(filter).boxed(),
         LogFormat::Pretty => lines.pretty().with_filter(filter).boxed(),
-        LogFormat::Json => lines.fmt_fields(JsonFields::new()).event_format(Json).with_filter(filter).boxed(),
+        LogFormat::Json => lines.event_format(Json).with_filter(filter).boxed(),
     })
 }
 

@@ -177,6 +177,9 @@ impl Publisher {
             while let Some(Some(changes)) = self.provider.changes().now_or_never() {
                 self.backlog.add(changes, self.lease.is_held());
             }
+            if let Sending::Again(_, at) = &mut self.sending {
+                *at = Instant::now();
+            }
             self.send_next();
             while let Sending::Now(_) = self.sending {
                 if let Some((batch, result)) = step(&mut self.sending).await {

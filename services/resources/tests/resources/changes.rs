@@ -5,7 +5,7 @@ use std::{fs, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use switchyard_proto::v1::{ListKind, fact::Kind};
 use switchyard_resources::ResourceService;
-use switchyard_state::{Announced, Heartbeat, NodeId, NodeRecord, Registry, Snapshot, StoreError};
+use switchyard_state::{Announced, Heartbeat, NodeId, NodeRecord, Registry, Secret, Snapshot, StoreError};
 
 use super::{Folder, Log, LogState, registry, requests::list, serve, start};
 
@@ -113,6 +113,12 @@ impl Registry for Cut {
     async fn release(&self, _: &str, _: &NodeId) -> Result<(), StoreError> {
         Err(StoreError::Away("cut off".into()))
     }
+    async fn secret(&self, name: &str) -> Result<Vec<Secret>, StoreError> {
+        self.0.secret(name).await
+    }
+    async fn rotate(&self, name: &str, keep: Duration) -> Result<(), StoreError> {
+        self.0.rotate(name, keep).await
+    }
 }
 
 #[tokio::test]
@@ -159,6 +165,20 @@ async fn a_node_that_stops_tells_what_it_has_to_and_hands_over_at_once() {
     assert!(list(&one, "data", "", 9).await.is_ok());
     folder.write("b.txt", "22");
     log.until_updated(&[folder.uri("a.txt"), folder.uri("b.txt")]).await;
+}
+
+#[tokio::test]
+async fn a_node_that_stops_tells_what_it_could_not_tell_before() {
+    let folder = Folder::with(&[("a.txt", "")]);
+    let (service, log) = serve(&folder).await;
+    log.set(LogState::Away);
+    folder.write("a.txt", "22");
+    log.attempts(2).await;
+    log.set(LogState::There);
+
+    service.stop().await;
+
+    assert_eq!(log.updates(), [folder.uri("a.txt")]);
 }
 
 #[tokio::test]

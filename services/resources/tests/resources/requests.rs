@@ -196,9 +196,9 @@ async fn sources_that_cannot_be_told_apart_are_refused() {
     assert!(refused(&[at("sub"), folder.source()]).contains("are among those below"));
     assert!(refused(&[folder.source(), folder.source()]).contains("are among those below"));
     assert!(refused(&[folder.source(), at("../other/data")]).contains("two sources of resources are called `data`"));
-    assert!(refused(&[at("nowhere")]).contains("cannot be served"));
+    assert!(refused(&[at("nowhere")]).contains("`resources[0].path` cannot be used"));
     fs::remove_dir_all(folder.path().join("sub")).unwrap();
-    assert!(refused(&[at("sub")]).contains("cannot be served"));
+    assert!(refused(&[at("sub")]).contains("`resources[0].path` cannot be used"));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::OptionFuture, stream::SelectAll};
-use switchyard_state::{Announced, Entry, HEARTBEAT, NodeRecord, Registry, Snapshot, StoreError};
+use switchyard_state::{Announced, EXPIRY, Entry, HEARTBEAT, NodeRecord, Registry, Snapshot, StoreError};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep_until, timeout},
@@ -36,6 +36,8 @@ pub(super) struct Member {
     stale: bool,
     /// Failed attempts in a row.
     failures: u32,
+    /// When the registry did not know this node any more, until the others had time to come back.
+    forgotten: Option<Instant>,
 }
 
 impl Member {
@@ -58,6 +60,7 @@ impl Member {
             generation: None,
             stale: true,
             failures: 0,
+            forgotten: None,
         };
         member.gather();
         (member, receiver)
@@ -121,7 +124,13 @@ impl Member {
         let heartbeat = self.registry.heartbeat(&self.record.id, seen).await?;
         self.learn(&heartbeat.now);
         if !heartbeat.known {
+            // Perhaps the registry lost everybody, and the others are about to come back too.
+            self.forgotten = Some(Instant::now());
             self.announce().await?;
+        }
+        if self.forgotten.is_some_and(|since| since.elapsed() > EXPIRY) {
+            self.forgotten = None;
+            self.stale = true;
         }
         if self.stale {
             let snapshot = self.registry.nodes().await?;
@@ -208,8 +217,19 @@ impl Member {
         self.failures = 0;
     }
 
-    /// Shows a new picture, this node always in it.
+    /// Shows a new picture, this node always in it; and for a while after the registry forgot it, whoever else was there.
     fn show(&self, mut snapshot: Snapshot) {
+        if self.forgotten.is_some() {
+            let before = self.snapshot.borrow();
+            for node in &before.nodes {
+                if let Err(place) = snapshot.nodes.binary_search_by(|known| known.id.cmp(&node.id)) {
+                    snapshot.nodes.insert(place, node.clone());
+                }
+            }
+            for (name, digest) in &before.listed {
+                snapshot.listed.entry(name.clone()).or_insert_with(|| digest.clone());
+            }
+        }
         if let Err(place) = snapshot.nodes.binary_search_by(|node| node.id.cmp(&self.record.id)) {
             snapshot.nodes.insert(place, self.record.clone());
             for entry in &self.record.entries {

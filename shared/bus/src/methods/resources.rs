@@ -1,8 +1,8 @@
 //! Listing, describing and reading resources.
 
 use switchyard_proto::v1::{
-    Context, DescribeResourceRequest, ListResourcesReply, ListResourcesRequest, ReadResourceRequest, Resource,
-    resources_client::ResourcesClient,
+    CompleteReply, CompleteTemplateRequest, Context, DescribeResourceRequest, ListResourcesReply, ListResourcesRequest,
+    ReadResourceRequest, Resource, resources_client::ResourcesClient,
 };
 use tonic::{Request, Response, Status};
 
@@ -93,5 +93,34 @@ impl Method for ReadResourceRequest {
     async fn there(self, link: Link, limit: usize) -> Result<CallEvents, Status> {
         let mut client = ResourcesClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
         Ok(Box::pin(client.read(self).await?.into_inner()))
+    }
+}
+
+impl Method for CompleteTemplateRequest {
+    const NAMES: Names = Names {
+        span: "bus resources/complete",
+        service: "switchyard.v1.Resources",
+        method: "Complete",
+        offer: "the template",
+    };
+
+    type Answer = CompleteReply;
+
+    fn context(&mut self) -> Option<&mut Context> {
+        Some(self.context.get_or_insert_default())
+    }
+
+    fn served(local: &Local) -> bool {
+        local.resources.is_some()
+    }
+
+    async fn here(self, local: &Local, place: &Place) -> Result<CompleteReply, Status> {
+        let resources = local.resources.clone().ok_or_else(absent)?;
+        local::unary(place, async move { resources.complete(Request::new(self)).await }).await
+    }
+
+    async fn there(self, link: Link, limit: usize) -> Result<CompleteReply, Status> {
+        let mut client = ResourcesClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
+        client.complete(self).await.map(Response::into_inner)
     }
 }
