@@ -18,11 +18,15 @@ pub struct Audience {
     given_up: HashMap<String, Offset>,
     ready: bool,
     streams: Vec<Standing>,
+    /// Who took the floor, and where, while a stream does not know its place: one of these may end it.
+    taken: Vec<(Offset, String)>,
 }
 
 struct Standing {
     id: String,
     pending: Arc<Pending>,
+    /// It took the floor at this offset.
+    at: Offset,
     /// It carries what comes after this offset, once that is known.
     from: Option<Offset>,
     /// And up to this one, once another stream took the floor.
@@ -30,23 +34,40 @@ struct Standing {
 }
 
 impl Audience {
-    /// A stream that does not know its place yet. Changes of the session are noted from now on.
+    /// A stream that does not know its place, yet or any more. Changes of the session are noted from now on.
     pub fn attach(&mut self, id: String, pending: Arc<Pending>) {
-        self.streams.push(Standing { id, pending, from: None, until: None });
+        self.streams.retain(|stream| stream.id != id);
+        self.streams.push(Standing { id, pending, at: Offset(0), from: None, until: None });
     }
 
-    /// A stream has its place, and the session is as this record says, but for what was noted since.
-    pub fn open(&mut self, id: &str, session: &Session, from: Offset) {
+    /// A stream has its place: it took the floor at `at` and carries what comes after `from`. The session is as this
+    /// record says, but for what was noted since.
+    pub fn open(&mut self, id: &str, session: &Session, from: Offset, at: Offset) {
         self.ready |= session.ready;
         for (uri, since) in &session.subscriptions {
             if self.given_up.get(uri).is_none_or(|at| at < since) {
                 self.subscriptions.entry(uri.clone()).or_insert(*since);
             }
         }
-        self.given_up.clear();
+        let ended_by = |(taken, by): &&(Offset, String)| *taken > at && by != id;
+        let until = self.taken.iter().filter(ended_by).map(|(taken, _)| *taken).min();
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
+            stream.at = at;
             stream.from = Some(from);
+            stream.until = until;
             stream.pending.begin(from);
+        }
+        if self.streams.iter().all(|stream| stream.from.is_some()) {
+            self.given_up.clear();
+            self.taken.clear();
+        }
+    }
+
+    /// A stream has caught up with what it missed.
+    pub fn caught_up(&self, id: &str) {
+        let stream = self.streams.iter().find(|stream| stream.id == id);
+        if let Some(stream) = stream.filter(|_| self.ready) {
+            stream.pending.open();
         }
     }
 
@@ -59,21 +80,20 @@ impl Audience {
 
     /// A stream, of this gateway or another, has the floor from here on.
     pub fn floor_taken(&mut self, by: &str, at: Offset) {
-        for stream in self.streams.iter_mut().filter(|stream| stream.id != by && stream.from.is_some()) {
+        // An entry from before a stream's own may come later than the stream knows its place.
+        let ended = |stream: &&mut Standing| stream.id != by && stream.from.is_some() && stream.at < at;
+        for stream in self.streams.iter_mut().filter(ended) {
             stream.until.get_or_insert(at);
+        }
+        if self.streams.iter().any(|stream| stream.from.is_none()) {
+            self.taken.push((at, by.to_owned()));
         }
     }
 
-    /// The youngest stream, which may take the floor when it is free.
-    pub fn youngest(&self) -> Option<&str> {
-        self.streams.last().map(|stream| stream.id.as_str())
-    }
-
-    /// A silent stream has the floor again.
-    pub fn floor_returned(&mut self, id: &str, from: Offset) {
-        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == id) {
-            stream.from = Some(from);
-            stream.until = None;
+    /// No stream has the floor any more: the youngest may take it.
+    pub fn floor_freed(&self) {
+        if let Some(stream) = self.streams.last() {
+            stream.pending.offer_floor();
         }
     }
 
@@ -81,11 +101,6 @@ impl Audience {
     pub fn ready(&mut self) {
         self.ready = true;
         self.streams.iter().filter(|stream| stream.from.is_some()).for_each(|stream| stream.pending.open());
-    }
-
-    /// Whether the client is ready to hear.
-    pub const fn is_ready(&self) -> bool {
-        self.ready
     }
 
     /// The session subscribed.
@@ -174,7 +189,8 @@ mod tests {
         let pending = Arc::new(Pending::default());
         audience.attach(id.into(), pending.clone());
         audience.floor_taken(id, Offset(from));
-        audience.open(id, &session(&[("a", 0)]), Offset(from));
+        audience.open(id, &session(&[("a", 0)]), Offset(from), Offset(from));
+        audience.caught_up(id);
         pending
     }
 
@@ -215,10 +231,42 @@ mod tests {
         audience.attach("1".into(), pending.clone());
         audience.unsubscribed("a".into(), Offset(3));
 
-        audience.open("1", &session(&[("a", 1)]), Offset(0));
+        audience.open("1", &session(&[("a", 1)]), Offset(0), Offset(0));
 
         audience.hear(&resource("a"), Offset(9), "");
         assert_eq!(pending.oldest(), None);
+    }
+
+    #[test]
+    fn of_two_streams_that_find_their_places_at_once_one_has_the_floor_at_every_offset() {
+        let mut audience = Audience::default();
+        let [first, second] = [(); 2].map(|()| Arc::new(Pending::default()));
+        audience.attach("1".into(), first.clone());
+        audience.attach("2".into(), second.clone());
+        audience.floor_taken("1", Offset(10));
+        audience.floor_taken("2", Offset(20));
+        audience.floor_taken("elsewhere", Offset(30));
+        audience.open("2", &session(&[("a", 0)]), Offset(20), Offset(20));
+        audience.open("1", &session(&[("a", 0)]), Offset(10), Offset(10));
+
+        for (at, expected) in [(15, [Some(15), None]), (25, [Some(15), Some(25)]), (35, [Some(15), Some(25)])] {
+            audience.hear(&resource("a"), Offset(at), "");
+            assert_eq!([first.oldest(), second.oldest()], expected.map(|at| at.map(Offset)), "{at}");
+        }
+    }
+
+    #[test]
+    fn an_earlier_entry_that_comes_late_takes_nothing_from_a_stream() {
+        let mut audience = Audience::default();
+        let pending = Arc::new(Pending::default());
+        audience.attach("1".into(), pending.clone());
+        audience.open("1", &session(&[("a", 0)]), Offset(30), Offset(30));
+
+        audience.floor_taken("elsewhere", Offset(20));
+        audience.floor_taken("1", Offset(30));
+
+        audience.hear(&resource("a"), Offset(40), "");
+        assert_eq!(pending.oldest(), Some(Offset(40)));
     }
 
     #[test]

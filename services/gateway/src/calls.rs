@@ -4,7 +4,7 @@
 //! to the tool. The table is bounded; an entry leaves it with its [`Ticket`].
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -12,19 +12,23 @@ use std::{
     time::Duration,
 };
 
-use futures_util::StreamExt;
+use bytes::Bytes;
+use futures_util::{StreamExt, future::BoxFuture};
 use switchyard_bus::CallEvents;
 use switchyard_mcp::{
     CacheScope, Id, Method, Refusal, Revision, RpcError, meta::is_loud_enough, notifications, results,
 };
-use switchyard_proto::v1::call_event::Event;
+use switchyard_proto::v1::{Failure, call_event::Event, failure::Reason};
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout_at},
 };
 use tonic::{Code, Status};
 
-use crate::failure::{Target, overloaded, refuse};
+use crate::{
+    asking::{Asked, Asking, Waiting},
+    failure::{Target, overloaded, refuse},
+};
 
 /// What a client hears of a call.
 #[derive(Debug)]
@@ -67,11 +71,26 @@ pub struct Limits {
     pub total: Duration,
 }
 
-/// Begins the same call once more at another node.
-pub type Again = Box<dyn FnOnce() -> futures_util::future::BoxFuture<'static, Result<CallEvents, Status>> + Send>;
+/// What a call is begun with: nothing at first, and in a later round the client's answers.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// The answers: the JSON text of an object, or empty.
+    pub responses: Bytes,
+    /// What the service wanted to know again.
+    pub state: Bytes,
+}
+
+/// Begins a call at a node that offers it now.
+pub type Begin = Box<dyn Fn(Round) -> BoxFuture<'static, Result<CallEvents, Status>> + Send + Sync>;
 
 /// One call that a service has taken on.
 pub struct Call {
+    begin: Begin,
+    /// The call is safe to repeat, and has not been yet.
+    repeatable: bool,
+    round: Round,
+    /// A stream that is being opened.
+    opening: Option<BoxFuture<'static, Result<CallEvents, Status>>>,
     events: CallEvents,
     listener: Listener,
     limits: Limits,
@@ -79,46 +98,80 @@ pub struct Call {
     until: Instant,
     progress: f64,
     accepted: bool,
-    /// Set while the call may be repeated: it is safe to, and the client has heard nothing of it.
-    again: Option<Again>,
+    asking: Asking,
+    /// Messages that go before anything else.
+    outbox: VecDeque<String>,
+    waiting: Option<Waiting>,
 }
 
 impl Call {
-    /// A call whose stream a service has just opened. `again` begins it once more, where that is safe.
-    pub fn new(events: CallEvents, listener: Listener, limits: Limits, again: Option<Again>) -> Self {
+    /// A call that `begin` begins now, with `round`.
+    pub fn new(
+        begin: Begin,
+        repeatable: bool,
+        round: Round,
+        listener: Listener,
+        limits: Limits,
+        asking: Asking,
+    ) -> Self {
         let now = Instant::now();
         Self {
-            events,
+            opening: Some(begin(round.clone())),
+            begin,
+            repeatable,
+            round,
+            events: Box::pin(futures_util::stream::empty()),
             listener,
             limits,
             idle_until: now + limits.idle.min(limits.total),
             until: now + limits.total,
             progress: f64::NEG_INFINITY,
             accepted: false,
-            again,
+            asking,
+            outbox: VecDeque::new(),
+            waiting: None,
         }
     }
 
-    /// The next thing that the client is to hear. After [`Step::Done`] there is nothing more.
+    /// The next thing that the client is to hear. After [`Step::Done`] there is nothing more. Dropping the future
+    /// loses nothing; dropping the call cancels it.
     pub async fn step(&mut self) -> Step {
         loop {
-            let Ok(event) = timeout_at(self.idle_until.min(self.until), self.events.next()).await else {
-                return Step::Done(Err(self.too_long()));
-            };
-            let event = match event {
-                Some(Ok(event)) => event.event,
-                Some(Err(status)) => match self.repeat(status).await {
+            if let Some(message) = self.outbox.pop_front() {
+                return Step::Notice(message);
+            }
+            let until = self.idle_until.min(self.until);
+            let happened = timeout_at(until, self.happen()).await;
+            let event = match happened {
+                Err(_) => return Step::Done(Err(self.too_long())),
+                Ok(Ok(event)) => event,
+                Ok(Err(status)) => match self.repeat(status) {
                     Ok(()) => continue,
-                    Err(status) => return Step::Done(Err(self.failed(&status))),
-                },
-                None => match self.repeat(Status::unknown("the stream ended before a result")).await {
-                    Ok(()) => continue,
-                    Err(status) => return Step::Done(Err(self.failed(&status))),
+                    Err(status) => return Step::Done(self.rejected(&status).ok_or_else(|| self.failed(&status))),
                 },
             };
             if let Some(step) = event.and_then(|event| self.hear(event)) {
                 return step;
             }
+        }
+    }
+
+    /// Waits for whatever comes next: the client's answers, the stream's opening, or an event of it.
+    async fn happen(&mut self) -> Result<Option<Event>, Status> {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.answered().await;
+            let waiting = self.waiting.take().expect("it is there");
+            self.round = waiting.into_round();
+            self.opening = Some((self.begin)(self.round.clone()));
+        }
+        if let Some(opening) = &mut self.opening {
+            let opened = opening.await;
+            self.opening = None;
+            self.events = opened?;
+        }
+        match self.events.next().await {
+            Some(event) => Ok(event?.event),
+            None => Err(Status::unknown("the stream ended before a result")),
         }
     }
 
@@ -144,23 +197,40 @@ impl Call {
             Event::Tool(result) => Some(Step::Done(Ok(results::tool(&result, revision)))),
             Event::Resource(result) => Some(Step::Done(Ok(results::resource(&result, CacheScope::Public, revision)))),
             Event::Prompt(result) => Some(Step::Done(Ok(results::prompt(&result, revision)))),
-            Event::NeedInput(_) => {
-                let error = RpcError::internal("this needs answers from its user, which this server cannot ask for");
-                Some(Step::Done(Err(refuse(error, revision))))
-            }
+            Event::NeedInput(need) => match self.asking.ask(&need, revision) {
+                Ok(Asked::Result(result)) => Some(Step::Done(Ok(result))),
+                Ok(Asked::Questions(messages, waiting)) => {
+                    self.outbox.extend(messages);
+                    self.waiting = Some(waiting);
+                    None
+                }
+                Err(error) => Some(Step::Done(Err(refuse(error, revision)))),
+            },
         }
     }
 
     /// Begins the call once more if that is safe and its node was lost, else gives the status back.
-    async fn repeat(&mut self, status: Status) -> Result<(), Status> {
-        let Some(again) = self.again.take().filter(|_| is_lost(&status)) else { return Err(status) };
+    fn repeat(&mut self, status: Status) -> Result<(), Status> {
+        if !self.repeatable || !is_lost(&status) {
+            return Err(status);
+        }
         tracing::info!(name = %self.listener.name, reason = status.message(), "repeats a call whose node was lost");
-        self.events = timeout_at(self.until, again()).await.map_err(|_| status)??;
+        self.repeatable = false;
+        self.opening = Some((self.begin)(self.round.clone()));
         Ok(())
     }
 
     fn failed(&self, status: &Status) -> Refusal {
         self.listener.target().failed(status, self.accepted)
+    }
+
+    /// The result that stands for arguments which a tool's schema rejected, where the revision has it so.
+    fn rejected(&self, status: &Status) -> Option<String> {
+        let rejected = status.code() == Code::InvalidArgument
+            && matches!(Failure::of(status), Some(Reason::Violations(_)))
+            && self.listener.method == Method::ToolsCall;
+        let as_result = rejected && self.listener.revision.rejects_arguments_as_result();
+        as_result.then(|| results::tool_failure(status.message(), self.listener.revision))
     }
 
     fn too_long(&self) -> Refusal {

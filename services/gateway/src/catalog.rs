@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use switchyard_mcp::{Revision, definitions};
+use switchyard_mcp::{Revision, definitions, header_params::HeaderParam};
 use switchyard_state::{Entry, EntryKind, NodeId, Snapshot};
 
 /// Everything on offer.
@@ -37,6 +37,8 @@ pub struct Item {
     pub entry: Entry,
     /// The nodes that have exactly this one.
     pub nodes: Vec<NodeId>,
+    /// A tool's arguments that clients repeat in headers.
+    header_params: Vec<HeaderParam>,
     /// Its definition for each revision, made when it is first asked for.
     shown: [OnceLock<String>; Revision::ALL.len()],
 }
@@ -118,7 +120,16 @@ impl Section {
 
 impl Item {
     fn of(entry: &Entry) -> Self {
-        Self { entry: entry.clone(), nodes: Vec::new(), shown: Default::default() }
+        let header_params = match entry.kind {
+            EntryKind::Tool => HeaderParam::of_tool(&entry.definition),
+            _ => Vec::new(),
+        };
+        Self { entry: entry.clone(), nodes: Vec::new(), header_params, shown: Default::default() }
+    }
+
+    /// A tool's arguments that clients repeat in headers.
+    pub fn header_params(&self) -> &[HeaderParam] {
+        &self.header_params
     }
 
     /// Its definition as a client of `revision` sees it.

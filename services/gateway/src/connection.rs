@@ -3,54 +3,58 @@
 //! One actor a stream. It takes the stream's news when the client has room for it, and lives as long as the socket:
 //! when the client hangs up it stops, and tells the fan-out. When the gateway drains, a listen stream gets its result.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, WrapFuture};
 use bytes::Bytes;
-use prost::Message as _;
 use switchyard_mcp::{Id, Refusal, Revision, RpcError, jsonrpc, notifications, notifications::Filter, results};
-use switchyard_proto::v1::{Fact, FloorTaken, fact::Kind};
-use switchyard_state::{FloorChange, Offset, SessionId};
+use switchyard_state::{Offset, SessionId};
 use switchyard_telemetry::trace;
-use tokio::sync::{mpsc, watch};
-use tracing::{debug, info_span, warn};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{info_span, warn};
 
 use crate::{
-    StreamTicket,
     dispatch::Dispatch,
-    facts, failure,
+    failure,
+    floor::Standing,
     ledger::OpenStream,
-    letters,
     pending::{News, Pending, Topic},
-    subscriptions::{Attach, CaughtUp, Detach, Join, Leave, Place},
+    places,
+    subscriptions::{Join, Leave},
 };
 
 /// How many frames wait for a slow client; more news merges in [`Pending`] meanwhile.
 const FRAMES: usize = 4;
 
-/// How many entries of the log are read at a time while a stream catches up.
-const CATCH_UP: usize = 1000;
-
 /// What a frame of a transport looks like: from the JSON text of a message to bytes on the wire.
 pub type Framing = fn(&str) -> Bytes;
 
 /// One open stream of notifications.
+///
+/// The actor enters the stream wherever it has to be known and takes it out again when it ends, whatever became of the
+/// request that opened it.
 pub struct Connection {
     dispatch: Dispatch,
     kind: StreamKind,
     pending: Arc<Pending>,
     frames: mpsc::Sender<Bytes>,
     framing: Framing,
+    /// What the client wants to hear on a listen stream; taken when it joins.
+    filter: Option<Filter>,
+    /// Told whether the stream could be opened; taken when that is known.
+    opened: Option<oneshot::Sender<Result<(), Refusal>>>,
+    /// The number by which a listen stream leaves, once it has joined.
+    number: Arc<OnceLock<u64>>,
     /// The stream's place among those that may be open.
-    _ticket: StreamTicket,
+    _ticket: places::Place,
     /// A standing stream's entry in the ledger; gone before anybody else may be told that the stream ended.
     open: Option<OpenStream>,
 }
 
 #[derive(Clone)]
 enum StreamKind {
-    Listen { number: u64, id: Id, revision: Revision },
-    Standing { session: SessionId, stream: String },
+    Listen { id: Id, revision: Revision },
+    Standing(Standing),
 }
 
 /// Opens a `subscriptions/listen` stream; its first frame is the acknowledgement.
@@ -64,16 +68,13 @@ pub async fn listen(
     revision: Revision,
     framing: Framing,
 ) -> Result<mpsc::Receiver<Bytes>, Refusal> {
-    let ticket = dispatch.gateway.stream_ticket()?;
-    let pending = Arc::new(Pending::default());
-    let acknowledged = notifications::acknowledged(id.as_json(), &filter);
-    let joined = dispatch.gateway.fanout.send(Join { filter, pending: pending.clone() }).await;
-    let number = joined.map_err(|_| failure::overloaded("this gateway is about to stop"))?;
-
+    let ticket = dispatch.gateway.stream("listen")?;
     let (frames, body) = mpsc::channel(FRAMES);
-    frames.try_send(framing(&acknowledged)).expect("the channel is new, and so has room");
-    let kind = StreamKind::Listen { number, id: id.clone(), revision };
-    Connection { dispatch: dispatch.clone(), kind, pending, frames, framing, _ticket: ticket, open: None }.start();
+    frames
+        .try_send(framing(&notifications::acknowledged(id.as_json(), &filter)))
+        .expect("the channel is new, and so has room");
+    let kind = StreamKind::Listen { id: id.clone(), revision };
+    Connection::open(dispatch, kind, Some(filter), frames, framing, ticket).await?;
     Ok(body)
 }
 
@@ -86,145 +87,103 @@ pub async fn stand(
     session: &SessionId,
     framing: Framing,
 ) -> Result<mpsc::Receiver<Bytes>, Refusal> {
-    let ticket = dispatch.gateway.stream_ticket()?;
-    let pending = Arc::new(Pending::default());
-    let stream = format!("{}.{}", dispatch.gateway.node, uuid::Uuid::new_v4().simple());
+    let ticket = dispatch.gateway.stream("standing")?;
     let (frames, body) = mpsc::channel(FRAMES);
-    let kind = StreamKind::Standing { session: session.clone(), stream: stream.clone() };
-    let open = dispatch.gateway.ledger.open(&stream);
-    let attach = Attach { session: session.clone(), stream: stream.clone(), pending: pending.clone() };
-    let attached = dispatch.gateway.fanout.send(attach).await;
-    attached.map_err(|_| failure::overloaded("this gateway is about to stop"))?;
-
-    // From here on the actor's end takes the stream out again, whatever happens.
-    let connection = Connection {
-        dispatch: dispatch.clone(),
-        kind,
-        pending: pending.clone(),
-        frames,
-        framing,
-        _ticket: ticket,
-        open: Some(open),
-    };
-    connection.start();
-    find_place(dispatch, session, &stream, pending).await?;
+    let kind = StreamKind::Standing(Standing::new(&dispatch.gateway.node, session));
+    Connection::open(dispatch, kind, None, frames, framing, ticket).await?;
     Ok(body)
 }
 
-/// Takes the floor, and begins where the session's facts have not left yet.
-async fn find_place(
-    dispatch: &Dispatch,
-    session: &SessionId,
-    stream: &str,
-    pending: Arc<Pending>,
-) -> Result<(), Refusal> {
-    let gateway = &dispatch.gateway;
-    let store = |error| failure::store(&error);
-    let entry = facts::floor_taken(session, stream);
-    let change = gateway.sessions.take_floor(session, stream, &gateway.node, &entry).await.map_err(store)?;
-    let change = change.ok_or_else(crate::sessions::gone)?;
-    let left = change.left;
-    let placed = catch_up(dispatch, session, stream, pending, change).await;
-    if placed.is_err() {
-        // Whoever comes next begins where this stream would have. A store that is away forgets it by itself.
-        _ = gateway.sessions.release_floor(session, stream, left).await;
-    }
-    placed
-}
-
-/// Hands the stream what the session has not heard before it.
-async fn catch_up(
-    dispatch: &Dispatch,
-    session: &SessionId,
-    stream: &str,
-    pending: Arc<Pending>,
-    change: FloorChange,
-) -> Result<(), Refusal> {
-    let gateway = &dispatch.gateway;
-    let store = |error| failure::store(&error);
-    let holder_sends_the_rest = match &change.before {
-        None => false,
-        Some(holder) if holder.node == gateway.node => gateway.ledger.is_open(&holder.stream),
-        Some(holder) => letters::is_open_elsewhere(&dispatch.bus, &holder.node, &holder.stream).await,
-    };
-    // A holder that is gone has sent what nobody knows: repeat rather than lose.
-    let from = if holder_sends_the_rest { change.at } else { change.left };
-
-    let record = gateway.sessions.load(session, gateway.options.session_ttl).await.map_err(store)?;
-    let record = record.ok_or_else(crate::sessions::gone)?;
-    let epoch = record.epoch.clone();
-    let place = Place { session: Box::new(record), stream: stream.to_owned(), from };
-    let up_to = gateway.fanout.send(place).await.map_err(|_| failure::overloaded("this gateway is about to stop"))?;
-
-    let mut found = Vec::new();
-    let mut after = from;
-    while after < up_to {
-        let batch = gateway.log.read(&epoch, after, CATCH_UP, std::time::Duration::ZERO).await.map_err(store)?;
-        if batch.lost || batch.entries.is_empty() {
-            break;
-        }
-        after = batch.resume;
-        let facts = batch.entries.into_iter().filter(|entry| entry.offset <= up_to);
-        found.extend(facts.filter_map(|entry| Some((entry.offset, Fact::decode(entry.bytes.as_slice()).ok()?))));
-    }
-    let caught_up = CaughtUp { session: session.clone(), pending, facts: found };
-    gateway.fanout.send(caught_up).await.map_err(|_| failure::overloaded("this gateway is about to stop"))
-}
-
 impl Connection {
-    /// Moves news to the client until either is gone, or the gateway drains.
-    async fn carry(
+    async fn open(
+        dispatch: &Dispatch,
         kind: StreamKind,
-        pending: Arc<Pending>,
+        filter: Option<Filter>,
         frames: mpsc::Sender<Bytes>,
         framing: Framing,
-        mut draining: watch::Receiver<bool>,
-    ) {
+        ticket: places::Place,
+    ) -> Result<(), Refusal> {
+        let (opened, waiting) = oneshot::channel();
+        let open = match &kind {
+            StreamKind::Standing(standing) => Some(dispatch.gateway.ledger.open(&standing.stream)),
+            StreamKind::Listen { .. } => None,
+        };
+        let connection = Self {
+            dispatch: dispatch.clone(),
+            kind,
+            pending: Arc::default(),
+            frames,
+            framing,
+            filter,
+            opened: Some(opened),
+            number: Arc::default(),
+            _ticket: ticket,
+            open,
+        };
+        connection.start();
+        waiting.await.unwrap_or_else(|_| Err(failure::overloaded("this gateway is about to stop")))
+    }
+}
+
+/// What carries a stream's news: everything of the actor that its work needs.
+struct Carrier {
+    dispatch: Dispatch,
+    kind: StreamKind,
+    pending: Arc<Pending>,
+    frames: mpsc::Sender<Bytes>,
+    framing: Framing,
+    number: Arc<OnceLock<u64>>,
+    draining: watch::Receiver<bool>,
+}
+
+impl Carrier {
+    /// Enters the stream. Not given up half-way: what it takes is bounded, and its end undoes the whole of it.
+    async fn enter(&self, filter: Option<Filter>) -> Result<(), Refusal> {
+        match &self.kind {
+            StreamKind::Standing(standing) => standing.take_place(&self.dispatch, &self.pending).await,
+            StreamKind::Listen { .. } => {
+                let join = Join { filter: filter.unwrap_or_default(), pending: self.pending.clone() };
+                let joined = self.dispatch.gateway.fanout.send(join).await;
+                let number = joined.map_err(|_| failure::overloaded("this gateway is about to stop"))?;
+                self.number.get_or_init(|| number);
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves news to the client until either is gone, or the gateway drains.
+    async fn carry(mut self) {
         loop {
             let room = tokio::select! {
-                () = frames.closed() => return,
-                _ = draining.wait_for(|draining| *draining) => break,
-                room = frames.reserve() => room,
+                () = self.frames.closed() => return,
+                _ = self.draining.wait_for(|draining| *draining) => break,
+                room = self.frames.reserve() => room,
             };
             let Ok(room) = room else { return };
             let news = tokio::select! {
-                () = frames.closed() => return,
-                _ = draining.wait_for(|draining| *draining) => break,
-                news = pending.next() => news,
+                () = self.frames.closed() => return,
+                _ = self.draining.wait_for(|draining| *draining) => break,
+                news = self.pending.next() => news,
             };
             match news {
-                News::Changed(topic, at, cause) => room.send(framing(&kind.notification(&topic, at, &cause))),
+                News::Changed(topic, at, cause) => {
+                    room.send((self.framing)(&self.kind.notification(&topic, at, &cause)));
+                }
+                News::FloorIsFree => self.retake().await,
                 News::Ended => return,
             }
         }
-        if let Some(last) = kind.last_word() {
+        if let Some(last) = self.kind.last_word() {
             // The client may be gone already, and then nobody misses it.
-            _ = frames.try_send(framing(&last));
+            _ = self.frames.try_send((self.framing)(&last));
         }
     }
 
-    /// Tells the fan-out that the stream is gone, and leaves the floor to whoever is still there.
-    async fn take_leave(dispatch: Dispatch, kind: StreamKind, behind: Option<Offset>) {
-        let gateway = &dispatch.gateway;
-        let (session, stream) = match kind {
-            StreamKind::Listen { number, .. } => {
-                gateway.fanout.do_send(Leave(number));
-                return;
-            }
-            StreamKind::Standing { session, stream } => (session, stream),
-        };
-        let detach = Detach { session: session.clone(), stream: stream.clone(), behind };
-        let Ok(Some(left)) = gateway.fanout.send(detach).await else { return };
-        match gateway.sessions.release_floor(&session, &stream, left).await {
-            Ok(true) => {
-                let freed = FloorTaken { session: session.0, stream: String::new() };
-                let fact = Fact { kind: Some(Kind::FloorTaken(freed)), ..Fact::default() };
-                if let Err(status) = dispatch.bus.events.publish(vec![fact]).await {
-                    debug!(reason = status.message(), "could not say that the floor is free");
-                }
-            }
-            Ok(false) => {}
-            Err(error) => warn!(error = &error as &dyn std::error::Error, "could not give the floor back"),
+    /// A silent stream takes the floor that another one left, and what was not sent there.
+    async fn retake(&self) {
+        let StreamKind::Standing(standing) = &self.kind else { return };
+        if let Err(refusal) = standing.take_place(&self.dispatch, &self.pending).await {
+            warn!(session = %standing.session, reason = %refusal.error.message, "a stream could not take the floor");
         }
     }
 }
@@ -233,7 +192,7 @@ impl StreamKind {
     fn notification(&self, topic: &Topic, at: Offset, cause: &str) -> String {
         let subscription = match self {
             Self::Listen { id, .. } => Some(id.as_json()),
-            Self::Standing { .. } => None,
+            Self::Standing(_) => None,
         };
         let (method, message) = match topic {
             Topic::List(list) => ("list_changed", notifications::list_changed(*list, subscription)),
@@ -251,8 +210,8 @@ impl StreamKind {
         );
         if !span.is_disabled() {
             trace::continue_from(&span, cause, "");
-            if let Self::Standing { session, .. } = self {
-                span.record("mcp.session.id", session.0.as_str());
+            if let Self::Standing(standing) = self {
+                span.record("mcp.session.id", standing.session.0.as_str());
             }
         }
         message
@@ -264,7 +223,7 @@ impl StreamKind {
             Self::Listen { id, revision, .. } => {
                 Some(jsonrpc::success(id, &results::listen_ended(id.as_json(), *revision)))
             }
-            Self::Standing { .. } => None,
+            Self::Standing(_) => None,
         }
     }
 }
@@ -273,16 +232,42 @@ impl Actor for Connection {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let (kind, pending, frames) = (self.kind.clone(), self.pending.clone(), self.frames.clone());
-        let carrying = Self::carry(kind, pending, frames, self.framing, self.dispatch.gateway.draining());
-        ctx.spawn(carrying.into_actor(self).map(|(), _, ctx| ctx.stop()));
+        let carrier = Carrier {
+            dispatch: self.dispatch.clone(),
+            kind: self.kind.clone(),
+            pending: self.pending.clone(),
+            frames: self.frames.clone(),
+            framing: self.framing,
+            number: self.number.clone(),
+            draining: self.dispatch.gateway.draining(),
+        };
+        let (filter, opened) = (self.filter.take(), self.opened.take());
+        let work = async move {
+            let entered = carrier.enter(filter).await;
+            let is_in = entered.is_ok();
+            // Whoever asked may have gone meanwhile; then the stream ends at once.
+            _ = opened.map(|opened| opened.send(entered));
+            if is_in {
+                carrier.carry().await;
+            }
+        };
+        ctx.spawn(work.into_actor(self).map(|(), _, ctx| ctx.stop()));
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {
         self.open = None;
-        let leaving = Self::take_leave(self.dispatch.clone(), self.kind.clone(), self.pending.behind());
-        // Owned by nobody: it outlives the stream by two bounded requests, and then ends by itself.
-        actix_rt::spawn(leaving);
+        match &self.kind {
+            StreamKind::Listen { .. } => {
+                if let Some(number) = self.number.get() {
+                    self.dispatch.gateway.fanout.do_send(Leave(*number));
+                }
+            }
+            StreamKind::Standing(standing) => {
+                let (standing, dispatch, pending) = (standing.clone(), self.dispatch.clone(), self.pending.clone());
+                // Owned by nobody: it outlives the stream by a few bounded requests, and then ends by itself.
+                actix_rt::spawn(async move { standing.leave(&dispatch, pending).await });
+            }
+        }
     }
 }
 

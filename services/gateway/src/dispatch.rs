@@ -1,15 +1,16 @@
 //! From a request to the service that answers it: one match over the methods that both eras share.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
 
-use switchyard_bus::{Bus, CallEvents};
+use serde_json::{Value, json};
+use switchyard_bus::Bus;
 use switchyard_mcp::{
-    CacheScope, Method, Params, Refusal, Revision, RpcError, cursor, definitions, meta::Meta, notifications::Filter,
-    results,
+    CacheScope, Completed, Completion, Method, Params, Refusal, Revision, RpcError, cursor, definitions, meta::Meta,
+    notifications::Filter, questions, results,
 };
 use switchyard_proto::v1::{
-    CallToolRequest, Context, DescribeResourceRequest, Failure, GetPromptRequest, ListResourcesRequest, Principal,
-    ReadResourceRequest, Resource, failure::Reason,
+    CallToolRequest, CompleteArgument, CompletePromptRequest, CompleteTemplateRequest, Context,
+    DescribeResourceRequest, GetPromptRequest, ListResourcesRequest, Principal, ReadResourceRequest, Resource,
 };
 use switchyard_state::NodeId;
 use switchyard_telemetry::trace::TraceContext;
@@ -18,9 +19,11 @@ use tonic::{Code, Status};
 
 use crate::{
     Gateway,
-    calls::{Again, Call, Limits, Listener, Step, is_lost},
+    asking::Asking,
+    calls::{Begin, Call, Limits, Listener, Round, Step},
     catalog::{Catalog, Item, Section},
     failure::{Target, refuse},
+    seal::Purpose,
 };
 
 /// How long a service may take for what is no call: a page of a list, a description.
@@ -43,9 +46,16 @@ pub struct Asked<'a> {
     pub principal: &'a str,
     /// The session, where there is one.
     pub session: Option<&'a str>,
+    /// The least severe log level that the client wants to hear of calls.
+    pub log_level: Option<&'a str>,
+    /// The headers that repeat arguments, by lower-case name, on transports that have headers.
+    pub headers: Option<&'a HeaderLookup<'a>>,
     /// The request's own span, to which what happens below belongs.
     pub trace: &'a TraceContext,
 }
+
+/// Finds a header's value by its lower-case name.
+pub type HeaderLookup<'a> = dyn Fn(&str) -> Option<Cow<'a, [u8]>> + 'a;
 
 /// How a request is answered.
 pub enum Reply {
@@ -89,10 +99,12 @@ impl Dispatch {
             Method::PromptsGet => self.get_prompt(asked).await,
             Method::ResourcesRead => self.read_resource(asked).await,
             Method::SubscriptionsListen => Filter::read(asked.params.notifications).map(Reply::Listen).map_err(checked),
+            Method::Complete => self.complete(asked).await,
             // Sessions have these to themselves.
-            Method::Initialize | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
-                Err(checked(RpcError::method_not_found(asked.method.name())))
-            }
+            Method::Initialize
+            | Method::ResourcesSubscribe
+            | Method::ResourcesUnsubscribe
+            | Method::LoggingSetLevel => Err(checked(RpcError::method_not_found(asked.method.name()))),
         }
     }
 
@@ -167,9 +179,12 @@ impl Dispatch {
         let checked = |error| refuse(error, asked.revision);
         let name = asked.params.name_for(asked.method).map_err(checked)?;
         let arguments = asked.params.arguments().map_err(checked)?;
-        let listener = self.listener(asked, &name)?;
         let found = self.find(&name, |catalog| &catalog.tools).await;
-        let (nodes, limits, repeatable) = found.ok_or_else(|| checked(self.target(asked, &name).unknown()))?;
+        let item = found.as_ref().and_then(|catalog| catalog.tools.get(&name));
+        let item = item.ok_or_else(|| checked(self.target(asked, &name).unknown()))?;
+        self.check_headers(asked, item, arguments)?;
+        self.check_needs(asked, item)?;
+        let (limits, repeatable) = (self.limits(item.entry.timeout_ms), item.entry.repeatable);
 
         let request = CallToolRequest {
             context: Some(self.context(asked, &name, limits.total)),
@@ -177,26 +192,29 @@ impl Dispatch {
             arguments_json: arguments.to_owned().into(),
             ..CallToolRequest::default()
         };
-        let again = repeatable.then(|| -> Again {
-            let (dispatch, request) = (self.clone(), request.clone());
-            Box::new(move || {
-                Box::pin(async move {
-                    let nodes = dispatch.nodes_now(&request.name, |catalog| &catalog.tools);
-                    dispatch.bus.tools.call(&nodes, request).await
-                })
+        let dispatch = self.clone();
+        let begin: Begin = Box::new(move |round| {
+            let (dispatch, mut request) = (dispatch.clone(), request.clone());
+            Box::pin(async move {
+                (request.input_responses_json, request.state) = (round.responses, round.state);
+                let nodes = dispatch.nodes_now(&request.name, |catalog| &catalog.tools);
+                dispatch.bus.tools.call(&nodes, request).await
             })
         });
-        self.begin(asked, listener, limits, again, Box::pin(self.bus.tools.call(&nodes, request))).await
+        self.begin(asked, &name, arguments, limits, repeatable, begin).await
     }
 
     async fn get_prompt(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let checked = |error| refuse(error, asked.revision);
         let name = asked.params.name_for(asked.method).map_err(checked)?;
-        let arguments: HashMap<String, String> = serde_json::from_str(asked.params.arguments().map_err(checked)?)
+        let text = asked.params.arguments().map_err(checked)?;
+        let arguments: HashMap<String, String> = serde_json::from_str(text)
             .map_err(|_| checked(RpcError::invalid_params("`params.arguments` must be an object of strings")))?;
-        let listener = self.listener(asked, &name)?;
         let found = self.find(&name, |catalog| &catalog.prompts).await;
-        let (nodes, limits, _) = found.ok_or_else(|| checked(self.target(asked, &name).unknown()))?;
+        let item = found.as_ref().and_then(|catalog| catalog.prompts.get(&name));
+        let item = item.ok_or_else(|| checked(self.target(asked, &name).unknown()))?;
+        self.check_needs(asked, item)?;
+        let limits = self.limits(item.entry.timeout_ms);
 
         let request = GetPromptRequest {
             context: Some(self.context(asked, &name, limits.total)),
@@ -204,23 +222,22 @@ impl Dispatch {
             arguments,
             ..GetPromptRequest::default()
         };
-        let again: Again = {
-            let (dispatch, request) = (self.clone(), request.clone());
-            Box::new(move || {
-                Box::pin(async move {
-                    let nodes = dispatch.nodes_now(&request.name, |catalog| &catalog.prompts);
-                    dispatch.bus.prompts.get(&nodes, request).await
-                })
+        let dispatch = self.clone();
+        let begin: Begin = Box::new(move |round| {
+            let (dispatch, mut request) = (dispatch.clone(), request.clone());
+            Box::pin(async move {
+                (request.input_responses_json, request.state) = (round.responses, round.state);
+                let nodes = dispatch.nodes_now(&request.name, |catalog| &catalog.prompts);
+                dispatch.bus.prompts.get(&nodes, request).await
             })
-        };
-        self.begin(asked, listener, limits, Some(again), Box::pin(self.bus.prompts.get(&nodes, request))).await
+        });
+        self.begin(asked, &name, text, limits, true, begin).await
     }
 
     async fn read_resource(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let checked = |error| refuse(error, asked.revision);
         let uri = asked.params.name_for(asked.method).map_err(checked)?;
-        let listener = self.listener(asked, &uri)?;
-        let nodes = self.nodes_of(&uri).ok_or_else(|| checked(self.target(asked, &uri).unknown()))?;
+        self.nodes_of(&uri).ok_or_else(|| checked(self.target(asked, &uri).unknown()))?;
         let limits = self.limits(0);
 
         let request = ReadResourceRequest {
@@ -228,16 +245,74 @@ impl Dispatch {
             uri: uri.clone().into_owned(),
             ..ReadResourceRequest::default()
         };
-        let again: Again = {
-            let (dispatch, request) = (self.clone(), request.clone());
-            Box::new(move || {
-                Box::pin(async move {
-                    let nodes = dispatch.nodes_of(&request.uri).unwrap_or_default();
-                    dispatch.bus.resources.read(&nodes, request).await
-                })
+        let dispatch = self.clone();
+        let begin: Begin = Box::new(move |round| {
+            let (dispatch, mut request) = (dispatch.clone(), request.clone());
+            Box::pin(async move {
+                (request.input_responses_json, request.state) = (round.responses, round.state);
+                let nodes = dispatch.nodes_of(&request.uri).unwrap_or_default();
+                dispatch.bus.resources.read(&nodes, request).await
             })
+        });
+        self.begin(asked, &uri, "{}", limits, true, begin).await
+    }
+
+    /// Proposals for the argument that a client is writing.
+    async fn complete(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let checked = |error| refuse(error, asked.revision);
+        let Completion { about, name, value, context } = asked.params.completion().map_err(checked)?;
+        let argument = Some(CompleteArgument { name: name.into_owned(), value: value.into_owned(), context });
+        let bus_context = Some(self.context(asked, "", LOOKUP_TIMEOUT));
+        let (name, proposed) = match about {
+            Completed::Prompt(prompt) => {
+                let nodes = self.nodes_now(&prompt, |catalog| &catalog.prompts);
+                let request = CompletePromptRequest { context: bus_context, prompt: prompt.to_string(), argument };
+                let proposed = within(LOOKUP_TIMEOUT, self.bus.prompts.complete(&nodes, request));
+                (prompt, if nodes.is_empty() { None } else { Some(proposed.await) })
+            }
+            Completed::Template(template) => {
+                let nodes = self.nodes_now(&template, |catalog| &catalog.templates);
+                let uri_template = template.to_string();
+                let request = CompleteTemplateRequest { context: bus_context, uri_template, argument };
+                let proposed = within(LOOKUP_TIMEOUT, self.bus.resources.complete(&nodes, request));
+                (template, if nodes.is_empty() { None } else { Some(proposed.await) })
+            }
         };
-        self.begin(asked, listener, limits, Some(again), Box::pin(self.bus.resources.read(&nodes, request))).await
+        let unknown =
+            || RpcError::invalid_params(format!("there is nothing called `{name}` to complete an argument of"));
+        match proposed {
+            Some(Ok(proposed)) => Ok(Reply::Result(results::completion(&proposed, asked.revision))),
+            Some(Err(status)) if status.code() != Code::NotFound => {
+                Err(self.target(asked, &name).failed(&status, false))
+            }
+            _ => Err(checked(unknown())),
+        }
+    }
+
+    /// Arguments that the tool's schema wants repeated in headers are, on transports that have headers.
+    fn check_headers(&self, asked: &Asked<'_>, item: &Item, arguments: &str) -> Result<(), Refusal> {
+        let Some(headers) = asked.headers.filter(|_| !item.header_params().is_empty()) else { return Ok(()) };
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        for param in item.header_params() {
+            let header = headers(&param.header);
+            param.check(&arguments, header.as_deref()).map_err(|error| refuse(error, asked.revision))?;
+        }
+        Ok(())
+    }
+
+    /// What an entry cannot do without, its client has declared. A client with a session is not asked for it here: its
+    /// handler is told when it asks.
+    fn check_needs(&self, asked: &Asked<'_>, item: &Item) -> Result<(), Refusal> {
+        if item.entry.needs.is_empty() || asked.revision.has_sessions() {
+            return Ok(());
+        }
+        let read = |json: &str| serde_json::from_str(json).unwrap_or(Value::Null);
+        let Some(lacking) = questions::lacking(&read(&item.entry.needs), &read(asked.capabilities)) else {
+            return Ok(());
+        };
+        let message = format!("`{}` needs an ability that the client did not declare", item.entry.name);
+        let error = RpcError::new(RpcError::MISSING_CAPABILITY, message);
+        Err(refuse(error.with_data(json!({ "requiredCapabilities": lacking })), asked.revision))
     }
 
     /// What a listing would say of a resource; used to refuse subscriptions to what is not there.
@@ -257,24 +332,37 @@ impl Dispatch {
     async fn begin(
         &self,
         asked: &Asked<'_>,
-        listener: Listener,
+        name: &str,
+        arguments: &str,
         limits: Limits,
-        again: Option<Again>,
-        opening: impl Future<Output = Result<CallEvents, Status>>,
+        repeatable: bool,
+        begin: Begin,
     ) -> Result<Reply, Refusal> {
-        let target = self.target(asked, &listener.name);
-        let mut again = again;
-        let mut opened = within(limits.idle, opening).await;
-        if opened.as_ref().is_err_and(is_lost)
-            && let Some(again) = again.take()
-        {
-            opened = within(limits.idle, again()).await;
-        }
-        let events = match opened {
-            Ok(events) => events,
-            Err(status) => return self.not_begun(asked, target, &status),
+        let checked = |error| refuse(error, asked.revision);
+        let capabilities = || serde_json::from_str(asked.capabilities).unwrap_or_default();
+        let (asking, round) = match asked.session {
+            Some(session) => {
+                let desk = self.gateway.ledger.desk.clone();
+                (Asking::OnStream { desk, session: session.to_owned(), capabilities: capabilities() }, Round::default())
+            }
+            None => {
+                let purpose = Purpose::new(asked.principal, asked.method.name(), name, arguments);
+                let seal = self.gateway.seal();
+                let state = asked.params.request_state().map_err(checked)?;
+                let state = state.map(|state| seal.open(&state, &purpose)).transpose().map_err(checked)?;
+                let responses = asked.params.input_responses().map_err(checked)?.unwrap_or_default();
+                let round = Round { responses: responses.to_owned().into(), state: state.unwrap_or_default() };
+                (Asking::ByResult { seal, purpose, capabilities: capabilities() }, round)
+            }
         };
-        let mut call = Box::new(Call::new(events, listener, limits, again));
+        let listener = Listener {
+            revision: asked.revision,
+            method: asked.method,
+            name: name.to_owned(),
+            progress_token: asked.meta.progress_token().map_err(checked)?.map(str::to_owned),
+            log_level: asked.log_level.map(str::to_owned),
+        };
+        let mut call = Box::new(Call::new(begin, repeatable, round, listener, limits, asking));
         match call.step().await {
             Step::Done(Ok(result)) => Ok(Reply::Result(result)),
             Step::Done(Err(refusal)) => Err(refusal),
@@ -282,28 +370,16 @@ impl Dispatch {
         }
     }
 
-    /// Arguments that a tool's schema rejects are the tool's failed result where the revision has it so.
-    fn not_begun(&self, asked: &Asked<'_>, target: Target<'_>, status: &Status) -> Result<Reply, Refusal> {
-        let rejected = status.code() == Code::InvalidArgument
-            && matches!(Failure::of(status), Some(Reason::Violations(_)))
-            && asked.method == Method::ToolsCall;
-        if rejected && asked.revision.rejects_arguments_as_result() {
-            return Ok(Reply::Result(results::tool_failure(status.message(), asked.revision)));
+    /// The catalogue with an entry. An unknown name causes one look at the registry before it is refused.
+    async fn find(&self, name: &str, section: fn(&Catalog) -> &Section) -> Option<Arc<Catalog>> {
+        let current = self.gateway.catalog.load_full();
+        if section(&current).get(name).is_some() {
+            return Some(current);
         }
-        Err(target.failed(status, false))
-    }
-
-    /// The nodes that have an entry. An unknown name causes one look at the registry before it is refused.
-    async fn find(&self, name: &str, section: fn(&Catalog) -> &Section) -> Option<(Vec<NodeId>, Limits, bool)> {
-        let look = |catalog: &Catalog| {
-            let item: &Item = section(catalog).get(name)?;
-            Some((item.nodes.clone(), self.limits(item.entry.timeout_ms), item.entry.repeatable))
-        };
-        if let Some(found) = look(&self.gateway.catalog.load()) {
-            return Some(found);
-        }
-        let snapshot = self.gateway.discovery.refresh().await;
-        look(&Catalog::of(&snapshot))
+        self.gateway.discovery.refresh().await;
+        self.gateway.catch_up_with_nodes();
+        let current = self.gateway.catalog.load_full();
+        section(&current).get(name).is_some().then_some(current)
     }
 
     /// The nodes that have an entry by now; a call that is repeated goes to those.
@@ -321,20 +397,6 @@ impl Dispatch {
         Limits { idle, total: options.call_timeout_max }
     }
 
-    fn listener(&self, asked: &Asked<'_>, name: &str) -> Result<Listener, Refusal> {
-        let checked = |error| refuse(error, asked.revision);
-        if asked.params.answers_a_question() {
-            return Err(checked(RpcError::invalid_params("nothing was asked, so nothing can be answered")));
-        }
-        Ok(Listener {
-            revision: asked.revision,
-            method: asked.method,
-            name: name.to_owned(),
-            progress_token: asked.meta.progress_token().map_err(checked)?.map(str::to_owned),
-            log_level: asked.meta.log_level().map_err(checked)?.map(str::to_owned),
-        })
-    }
-
     fn target<'a>(&self, asked: &Asked<'_>, name: &'a str) -> Target<'a> {
         Target { method: asked.method, name, revision: asked.revision }
     }
@@ -344,7 +406,7 @@ impl Dispatch {
         Context {
             principal: Some(Principal { id: asked.principal.to_owned(), roles: Vec::new() }),
             client_capabilities_json: asked.capabilities.to_owned().into(),
-            log_level: asked.meta.log_level().ok().flatten().unwrap_or_default().to_owned(),
+            log_level: asked.log_level.unwrap_or_default().to_owned(),
             affinity_key: affinity.to_owned(),
             idempotency_key: String::new(),
             deadline_ms: limit.as_millis().try_into().unwrap_or(u64::MAX),

@@ -6,10 +6,10 @@
 use std::{borrow::Cow, time::Duration};
 
 use actix_web::{
-    HttpRequest, HttpResponse, HttpResponseBuilder,
+    HttpRequest, HttpResponse, HttpResponseBuilder, guard,
     http::{
         StatusCode,
-        header::{self, HeaderMap, HeaderName},
+        header::{self, HeaderMap, HeaderName, HeaderValue},
     },
     web,
 };
@@ -32,7 +32,7 @@ use crate::{
     observe::{Observed, Seen},
     running::{self, Outcome, Running},
     sessions::{Live, gone},
-    sse,
+    sse, websocket,
 };
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -61,11 +61,13 @@ pub fn routes(config: &mut web::ServiceConfig) {
         config.service(
             web::resource(path)
                 .route(web::post().to(post))
+                .route(web::get().guard(guard::fn_guard(websocket::is_upgrade)).to(websocket::upgrade))
                 .route(web::get().to(get))
                 .route(web::delete().to(delete))
                 .default_service(web::to(other_verb)),
         );
     }
+    config.service(web::resource("/ws").route(web::get().to(websocket::upgrade)));
 }
 
 async fn post(request: HttpRequest, payload: web::Payload, dispatch: web::Data<Dispatch>) -> HttpResponse {
@@ -98,7 +100,7 @@ async fn receive(request: &HttpRequest, payload: web::Payload, dispatch: &Dispat
             let error = RpcError::invalid_request("there is nothing to answer: this revision asks by results");
             Err(Refusal::new(400, error).into())
         }
-        (Era::Handshake, Message::Request(asked)) => handshake(dispatch, &asked, session).await,
+        (Era::Handshake, Message::Request(asked)) => handshake(dispatch, &asked, session, accepts).await,
         (Era::Handshake, _) => Err(Refusal::new(400, RpcError::invalid_request("`initialize` is a request")).into()),
         (Era::Session, message) => {
             let id = id_of(&message);
@@ -133,6 +135,7 @@ async fn ask_modern(
     let gateway = &dispatch.gateway;
     let observed = Observed::begin(gateway.metrics.clone(), &gateway.node.0, seen, &checked.meta);
     let trace = observed.context();
+    let lookup = |name: &str| joined(request.headers(), name);
     let asking = Asked {
         revision: checked.revision,
         method: checked.method,
@@ -141,6 +144,8 @@ async fn ask_modern(
         capabilities: checked.capabilities,
         principal: "",
         session: None,
+        log_level: checked.meta.log_level().ok().flatten(),
+        headers: Some(&lookup),
         trace: &trace,
     };
     let ticket = gateway.ledger.calls.enter().map_err(with_id)?;
@@ -164,6 +169,7 @@ async fn handshake(
     dispatch: &Dispatch,
     asked: &Request<'_>,
     session: Option<Cow<'_, str>>,
+    accepts: Accepts,
 ) -> Result<HttpResponse, Failed> {
     let with_id = |refusal| Failed { refusal, id: Some(asked.id.clone()) };
     if let Some(session) = session {
@@ -173,9 +179,11 @@ async fn handshake(
     }
     let (live, result) = dispatch.open_session(asked.params, "").await.map_err(with_id)?;
     dispatch.gateway.metrics.sessions_opened.inc();
-    let mut response = HttpResponse::Ok();
-    response.insert_header((SESSION, live.record.id.0));
-    Ok(json(&mut response, jsonrpc::success(&asked.id, &result)))
+    let message = jsonrpc::success(&asked.id, &result);
+    let mut response = whole(dispatch, 200, message, accepts);
+    let id = HeaderValue::from_str(&live.record.id.0).expect("a session's id is visible ASCII");
+    response.headers_mut().insert(SESSION, id);
+    Ok(response)
 }
 
 async fn in_session(
@@ -192,8 +200,10 @@ async fn in_session(
             dispatch.note_in_session(&live, &method, params).await?;
             return Ok(HttpResponse::Accepted().finish());
         }
-        // Nothing was asked of the client, so there is nobody to hear it.
-        Message::Response { .. } => return Ok(HttpResponse::Accepted().finish()),
+        Message::Response { id } => {
+            dispatch.answer_in_session(&live, &id, body).await;
+            return Ok(HttpResponse::Accepted().finish());
+        }
     };
 
     let params = Params::read(asked.params).unwrap_or_default();
@@ -209,7 +219,7 @@ async fn in_session(
     let gateway = &dispatch.gateway;
     let observed = Observed::begin(gateway.metrics.clone(), &gateway.node.0, seen, &Meta::read(params.meta));
     let trace = observed.context();
-    if running::is_call(&asked.method) {
+    if Method::named(&asked.method, live.revision).is_some_and(Method::is_call) {
         let entered = gateway.ledger.calls.enter_named(&live.record.id.0, &asked.id);
         let entered = entered.map_err(|refusal| Failed { refusal, id: Some(asked.id.clone()) })?;
         let running = running::detach(dispatch, live, body.clone(), trace, entered);
@@ -273,7 +283,7 @@ fn not_allowed(why: &'static str) -> HttpResponse {
 }
 
 /// Whether this web page, and by this name, may speak to us at all.
-fn check_sender(request: &HttpRequest, dispatch: &Dispatch) -> Result<(), Refusal> {
+pub fn check_sender(request: &HttpRequest, dispatch: &Dispatch) -> Result<(), Refusal> {
     let text = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
     let access = &dispatch.gateway.access;
     let refused = |why: &switchyard_access::AccessError| Refusal::new(403, RpcError::invalid_request(why.to_string()));
@@ -281,7 +291,11 @@ fn check_sender(request: &HttpRequest, dispatch: &Dispatch) -> Result<(), Refusa
     access.check_origin(text(header::ORIGIN)).map_err(|error| refused(&error))
 }
 
-async fn read_body(request: &HttpRequest, payload: web::Payload, dispatch: &Dispatch) -> Result<Bytes, Refusal> {
+/// The whole body, within its limits of size and time.
+///
+/// # Errors
+/// 408, 413 or 415, and 400 for one that breaks off.
+pub async fn read_body(request: &HttpRequest, payload: web::Payload, dispatch: &Dispatch) -> Result<Bytes, Refusal> {
     let options = &dispatch.gateway.options;
     let limit = options.max_body_bytes;
     let length =
@@ -366,6 +380,11 @@ fn finish(
     let message = running::answer(id, &done);
     let status = done.as_ref().err().map_or(200, |refusal| refusal.status);
     running::settle(observed, &done);
+    whole(dispatch, status, message, accepts)
+}
+
+/// One message as a whole answer.
+fn whole(dispatch: &Dispatch, status: u16, message: String, accepts: Accepts) -> HttpResponse {
     if status == 200 && !accepts.json() {
         let (sender, frames) = mpsc::channel(1);
         sender.try_send(sse::event(&message)).expect("the channel is new, and so has room");
@@ -374,12 +393,18 @@ fn finish(
     json(&mut builder(status), message)
 }
 
-fn stream(dispatch: &Dispatch, frames: mpsc::Receiver<Bytes>) -> HttpResponse {
+/// An event stream of these frames.
+pub fn stream(dispatch: &Dispatch, frames: mpsc::Receiver<Bytes>) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((header::CONTENT_TYPE, "text/event-stream"))
         .insert_header((header::CACHE_CONTROL, "no-cache, no-transform"))
         .insert_header(("X-Accel-Buffering", "no"))
         .streaming(sse::Body::new(frames, dispatch.gateway.options.keep_alive.max(Duration::from_millis(1))))
+}
+
+/// The answer to a request that is refused.
+pub fn refused(refusal: Refusal) -> HttpResponse {
+    Failed::from(refusal).into_response()
 }
 
 fn builder(status: u16) -> HttpResponseBuilder {
@@ -438,6 +463,18 @@ fn trace_headers(headers: &HeaderMap) -> TraceContext {
         .unwrap_or_default()
 }
 
+/// A header's value; one that came more than once is joined, and so equals nothing.
+fn joined(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<Cow<'_, [u8]>> {
+    let mut values = headers.get_all(name).map(|value| value.as_bytes());
+    let first = values.next()?;
+    let mut all = Cow::Borrowed(first);
+    for value in values {
+        all.to_mut().extend_from_slice(b", ");
+        all.to_mut().extend_from_slice(value);
+    }
+    Some(all)
+}
+
 /// The protocol's own headers; one that came more than once is joined, and so equals nothing.
 struct ProtocolHeaders<'a> {
     version: Option<Cow<'a, [u8]>>,
@@ -447,17 +484,7 @@ struct ProtocolHeaders<'a> {
 
 impl<'a> ProtocolHeaders<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
-        let joined = |name: HeaderName| {
-            let mut values = headers.get_all(name).map(|value| value.as_bytes());
-            let first = values.next()?;
-            let rest: Vec<_> = values.collect();
-            Some(if rest.is_empty() {
-                Cow::Borrowed(first)
-            } else {
-                Cow::Owned([&[first], rest.as_slice()].concat().join(&b", "[..]))
-            })
-        };
-        Self { version: joined(VERSION), method: joined(METHOD), name: joined(NAME) }
+        Self { version: joined(headers, VERSION), method: joined(headers, METHOD), name: joined(headers, NAME) }
     }
 
     fn borrowed(&self) -> Headers<'_> {

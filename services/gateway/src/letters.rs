@@ -3,18 +3,20 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::future::join_all;
 use switchyard_bus::Bus;
 use switchyard_mcp::Id;
 use switchyard_proto::v1::{
-    Cancel, DeliverReply, Letter, StillOpen, gateway_server::Gateway as Contract, letter::Letter as Content,
+    Answer, Cancel, DeliverReply, Letter, StillOpen, ToConversation, gateway_server::Gateway as Contract,
+    letter::Letter as Content,
 };
 use switchyard_state::NodeId;
 use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 use tracing::debug;
 
-use crate::ledger::Ledger;
+use crate::ledger::{Handed, Ledger};
 
 /// How long another gateway may take to act on a letter.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,6 +43,18 @@ impl Contract for Letterbox {
                 self.ledger.calls.cancel(&cancel.session, &id)
             }
             Some(Content::StillOpen(asked)) => self.ledger.is_open(&asked.stream),
+            Some(Content::Answer(answer)) => {
+                let question = Id::from_json(&answer.question)
+                    .ok_or_else(|| Status::invalid_argument("`question` must be a JSON string or integer"))?;
+                self.ledger.desk.answer(&answer.session, &question, &answer.message_json)
+            }
+            Some(Content::ToConversation(letter)) => {
+                match self.ledger.hand_over(&letter.conversation, letter.message_json) {
+                    Handed::Over => true,
+                    Handed::Nobody => false,
+                    Handed::Full => return Err(Status::resource_exhausted("too many messages wait for it already")),
+                }
+            }
             None => return Err(Status::unimplemented("this gateway does not know that kind of letter")),
         };
         Ok(Response::new(DeliverReply { found }))
@@ -56,6 +70,24 @@ pub async fn cancel_elsewhere(bus: &Bus, cancel: Cancel) {
         if !matches!(delivered, Ok(Ok(_))) {
             debug!(node = %node, "a gateway did not take a letter; a call through it runs on");
         }
+    }
+}
+
+/// Hands a client's answer to the gateway whose call asked for it. `false` when nobody there waits for it.
+pub async fn answer_elsewhere(bus: &Bus, node: &NodeId, answer: Answer) -> bool {
+    let letter = Letter { letter: Some(Content::Answer(answer)) };
+    let delivered = timeout(PATIENCE, bus.gateways.deliver(node, letter)).await;
+    matches!(delivered, Ok(Ok(reply)) if reply.found)
+}
+
+/// Hands a message to a conversation of another gateway. One that cannot be reached has no room for it.
+pub async fn hand_over_elsewhere(bus: &Bus, node: &NodeId, conversation: &str, message: Bytes) -> Handed {
+    let letter = ToConversation { conversation: conversation.to_owned(), message_json: message };
+    let letter = Letter { letter: Some(Content::ToConversation(letter)) };
+    match timeout(PATIENCE, bus.gateways.deliver(node, letter)).await {
+        Ok(Ok(reply)) if reply.found => Handed::Over,
+        Ok(Ok(_)) => Handed::Nobody,
+        Ok(Err(_)) | Err(_) => Handed::Full,
     }
 }
 

@@ -96,6 +96,8 @@ impl Observed {
 
     fn end(&mut self, outcome: &'static str) {
         self.ended = true;
+        // A span's time is up to when it was last entered.
+        drop(self.span.enter());
         let took = self.began.elapsed();
         self.metrics.request(&RequestLabels { method: self.method, era: self.era, outcome }, took);
         debug!(

@@ -1,6 +1,10 @@
 //! Options of the gateway role.
 
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,6 +20,17 @@ pub struct GatewayOptions {
 
     /// The port that clients connect to; 0 takes a free one.
     pub port: u16,
+
+    /// Where clients connect that speak newline-delimited messages over plain TCP, such as `127.0.0.1:3001`; by
+    /// default nowhere.
+    pub listen_tcp: Option<SocketAddr>,
+
+    /// Lets `listenTcp` be an address that other machines reach. Whoever connects there is served.
+    pub allow_remote_tcp: bool,
+
+    /// Where clients connect that speak newline-delimited messages over a Unix socket: a path that is made at the
+    /// start for this user alone, and removed at the end; by default nowhere.
+    pub listen_unix: Option<PathBuf>,
 
     /// Serves TLS. Not supported yet: only `false` is accepted.
     pub ssl_enabled: bool,
@@ -45,6 +60,18 @@ pub struct GatewayOptions {
     #[schemars(with = "duration::Text")]
     pub keep_alive: Duration,
 
+    /// How long a client on a connection of its own (WebSocket, HTTP+SSE, sockets) may be silent, such as `5m`. Before
+    /// that it is asked for a sign of life: over WebSocket each `keepAlive`, in sessions on the others after half of it.
+    /// One that waits for an answer is not silent.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub idle_timeout: Duration,
+
+    /// How long a client may leave what is sent to it unread before its connection is cut, such as `30s`.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub write_timeout: Duration,
+
     /// How long a call may run before its answer becomes a stream.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
@@ -66,6 +93,14 @@ pub struct GatewayOptions {
     /// How many streams for notifications are open at this gateway at a time; more are refused at once.
     pub max_streams: usize,
 
+    /// How many clients are on connections of their own (WebSocket, HTTP+SSE, sockets) at this gateway at a time; more
+    /// are refused at once.
+    pub max_connections: usize,
+
+    /// How many requests of one such connection run at a time, open streams of notifications included; more are
+    /// refused at once.
+    pub max_requests_per_connection: usize,
+
     /// How many entries a page of a list has.
     pub page_size: u32,
 
@@ -81,6 +116,9 @@ impl Default for GatewayOptions {
         Self {
             host: [127, 0, 0, 1].into(),
             port: 3000,
+            listen_tcp: None,
+            allow_remote_tcp: false,
+            listen_unix: None,
             ssl_enabled: false,
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
@@ -88,11 +126,15 @@ impl Default for GatewayOptions {
             body_timeout: Duration::from_secs(30),
             session_ttl: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(5 * 60),
+            write_timeout: Duration::from_secs(30),
             stream_after: Duration::from_secs(1),
             call_timeout: Duration::from_secs(5 * 60),
             call_timeout_max: Duration::from_secs(60 * 60),
             max_calls: 10_000,
             max_streams: 20_000,
+            max_connections: 10_000,
+            max_requests_per_connection: 256,
             page_size: 200,
             workers: 0,
             instructions: String::new(),

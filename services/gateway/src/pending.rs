@@ -26,6 +26,8 @@ pub type Cause = String;
 pub enum News {
     /// A topic has news, the first of them at this offset.
     Changed(Topic, Offset, Cause),
+    /// No stream has the floor, and this one may take it.
+    FloorIsFree,
     /// There will be no more: the stream's session is over.
     Ended,
 }
@@ -45,6 +47,7 @@ struct Marks {
     taken: Offset,
     /// Nothing is handed out before the stream has caught up and its client is ready.
     open: bool,
+    floor_is_free: bool,
     ended: bool,
 }
 
@@ -74,14 +77,22 @@ impl Pending {
         }
     }
 
-    /// The stream carries what comes after this offset.
+    /// The stream carries what comes after this offset, and has yet to catch up from there.
     pub fn begin(&self, from: Offset) {
-        self.marks().taken = from;
+        let mut marks = self.marks();
+        marks.taken = from;
+        marks.open = false;
     }
 
     /// From now on news is handed out.
     pub fn open(&self) {
         self.marks().open = true;
+        self.changed.notify_one();
+    }
+
+    /// No stream has the floor, and this one may take it.
+    pub fn offer_floor(&self) {
+        self.marks().floor_is_free = true;
         self.changed.notify_one();
     }
 
@@ -106,6 +117,9 @@ impl Pending {
         if marks.ended {
             return Some(News::Ended);
         }
+        if std::mem::take(&mut marks.floor_is_free) {
+            return Some(News::FloorIsFree);
+        }
         if !marks.open {
             return None;
         }
@@ -115,10 +129,10 @@ impl Pending {
         Some(News::Changed(topic, at, cause))
     }
 
-    /// While news is waiting, the offset up to which everything was handed out.
+    /// While news is waiting, or may still be found, the offset up to which everything was handed out.
     pub fn behind(&self) -> Option<Offset> {
         let marks = self.marks();
-        (!marks.in_order.is_empty()).then_some(marks.taken)
+        (!marks.open || !marks.in_order.is_empty()).then_some(marks.taken)
     }
 
     /// The offset of the oldest news that is waiting.

@@ -179,11 +179,6 @@ async fn tell(steps: &mpsc::Sender<Step>, step: Step) {
     _ = timeout(LAST_WORD, steps.send(step)).await;
 }
 
-/// Whether the request of this body runs as a call of its own, rather than being answered from here.
-pub fn is_call(method: &str) -> bool {
-    matches!(method, "tools/call" | "resources/read" | "prompts/get")
-}
-
 /// The id that a `notifications/cancelled` names.
 pub fn cancelled_id(params: Option<&RawValue>) -> Option<Id> {
     let params = switchyard_mcp::Params::read(params).ok()?;

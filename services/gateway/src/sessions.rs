@@ -3,17 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use switchyard_mcp::{
     Id, Method, Params, Refusal, Request, Revision, RpcError, legacy::initialize_result, legacy::read_handshake,
     meta::Meta, results,
 };
-use switchyard_proto::v1::{Cancel, session_changed::Change};
+use switchyard_proto::v1::{Answer, Cancel, session_changed::Change};
 use switchyard_state::{Offset, Session, SessionId};
 use switchyard_telemetry::trace::TraceContext;
 use tracing::{debug, info};
 
 use crate::{
+    asking::Desk,
     dispatch::{Asked, Dispatch, Reply},
     facts, failure,
     failure::refuse,
@@ -100,21 +102,53 @@ impl Dispatch {
             capabilities: &session.record.client_capabilities,
             principal: &session.record.principal,
             session: Some(&session.record.id.0),
+            log_level: session.record.log_level.as_deref(),
+            headers: None,
             trace,
         };
         match method {
             Method::Initialize => Err(Refusal::new(400, RpcError::invalid_request("this session is open already"))),
             Method::ResourcesSubscribe => self.subscribe(session, &asked).await,
             Method::ResourcesUnsubscribe => self.unsubscribe(session, &asked).await,
+            Method::LoggingSetLevel => self.set_log_level(session, &asked).await,
             _ => self.ask(&asked).await,
+        }
+    }
+
+    async fn set_log_level(&self, session: &Live, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let level = asked.params.level().map_err(|error| refuse(error, session.revision))?;
+        let set = self.gateway.sessions.set_log_level(&session.record.id, level).await;
+        if !set.map_err(|error| failure::store(&error))? {
+            return Err(gone());
+        }
+        Ok(Reply::Result(results::empty(session.revision)))
+    }
+
+    /// Hands a client's answer to the call that asked for it, at whichever gateway that runs. An answer that nobody
+    /// waits for is dropped and counted. `message` is the whole message.
+    pub async fn answer_in_session(&self, session: &Live, id: &Id, message: &[u8]) {
+        let (ledger, session) = (&self.gateway.ledger, &session.record.id.0);
+        let taken = match Desk::node_of(id) {
+            None => false,
+            Some(node) if ledger.desk.is_of(&node) => ledger.desk.answer(session, id, message),
+            Some(node) => {
+                let message_json = Bytes::copy_from_slice(message);
+                let answer = Answer { session: session.clone(), question: id.as_json().to_owned(), message_json };
+                letters::answer_elsewhere(&self.bus, &node, answer).await
+            }
+        };
+        if !taken {
+            debug!(session = %session, "an answer that nobody waits for was dropped");
+            self.gateway.unasked.inc();
         }
     }
 
     async fn subscribe(&self, session: &Live, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let uri = asked.params.uri().map_err(|error| refuse(error, session.revision))?;
-        self.describe(asked, &uri).await?;
+        // Changes are told under the one normal spelling of a URI.
+        let uri = self.describe(asked, &uri).await?.uri;
         let id = &session.record.id;
-        let entry = facts::session_changed(id, Change::Subscribed(uri.clone().into_owned()));
+        let entry = facts::session_changed(id, Change::Subscribed(uri.clone()));
         let since = self.gateway.sessions.subscribe(id, &uri, &entry).await;
         since.map_err(|error| failure::store(&error))?.ok_or_else(gone)?;
         Ok(Reply::Result(results::empty(session.revision)))
@@ -122,8 +156,10 @@ impl Dispatch {
 
     async fn unsubscribe(&self, session: &Live, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let uri = asked.params.uri().map_err(|error| refuse(error, session.revision))?;
+        // What is gone meanwhile is given up under the spelling that the client uses.
+        let uri = self.describe(asked, &uri).await.map_or_else(|_| uri.clone().into_owned(), |resource| resource.uri);
         let id = &session.record.id;
-        let entry = facts::session_changed(id, Change::Unsubscribed(uri.clone().into_owned()));
+        let entry = facts::session_changed(id, Change::Unsubscribed(uri.clone()));
         // Giving up what one does not have is no error.
         self.gateway.sessions.unsubscribe(id, &uri, &entry).await.map_err(|error| failure::store(&error))?;
         Ok(Reply::Result(results::empty(session.revision)))

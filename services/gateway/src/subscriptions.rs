@@ -14,10 +14,10 @@ use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, Mess
 use switchyard_bus::{Bus, Discovery};
 use switchyard_mcp::notifications::Filter;
 use switchyard_proto::v1::{
-    Event, Fact, FloorTaken, ListKind, SubscribeReply, SubscribeRequest, fact::Kind, session_changed::Change,
+    Event, Fact, ListKind, SubscribeReply, SubscribeRequest, fact::Kind, session_changed::Change,
     subscribe_reply::Reply,
 };
-use switchyard_state::{NodeId, Offset, Session, SessionId, SessionStore};
+use switchyard_state::{Offset, Session, SessionId, SessionStore};
 use tonic::Status;
 use tracing::{debug, warn};
 
@@ -37,14 +37,13 @@ pub struct Fanout {
     bus: Bus,
     discovery: Discovery,
     sessions: Arc<dyn SessionStore>,
-    node: NodeId,
     session_ttl: Duration,
     /// The last offset heard, and the epoch that it is of; empty before the first position.
     position: Offset,
     epoch: String,
     audiences: HashMap<SessionId, Audience>,
     listens: HashMap<u64, Listen>,
-    /// Who hears of a resource: listens by number, sessions by id.
+    /// Which listens hear of a resource.
     listens_by_uri: HashMap<String, HashSet<u64>>,
     next_listen: u64,
 }
@@ -56,18 +55,11 @@ struct Listen {
 
 impl Fanout {
     /// An actor that has heard nothing yet.
-    pub fn new(
-        bus: Bus,
-        discovery: Discovery,
-        sessions: Arc<dyn SessionStore>,
-        node: NodeId,
-        session_ttl: Duration,
-    ) -> Self {
+    pub fn new(bus: Bus, discovery: Discovery, sessions: Arc<dyn SessionStore>, session_ttl: Duration) -> Self {
         Self {
             bus,
             discovery,
             sessions,
-            node,
             session_ttl,
             position: Offset(0),
             epoch: String::new(),
@@ -142,7 +134,14 @@ impl Fanout {
         match fact.kind {
             Some(Kind::ResourceUpdated(updated)) => self.resource_updated(updated.uri, at, &cause),
             Some(Kind::ListChanged(changed)) => self.list_changed(changed.list(), at, &cause),
-            Some(Kind::FloorTaken(floor)) => self.floor_taken(&floor, at, ctx),
+            Some(Kind::FloorTaken(floor)) => {
+                if let Some(audience) = self.audiences.get_mut(&SessionId(floor.session)) {
+                    match floor.stream.as_str() {
+                        "" => audience.floor_freed(),
+                        stream => audience.floor_taken(stream, at),
+                    }
+                }
+            }
             Some(Kind::SessionEnded(ended)) => self.end(&SessionId(ended.session)),
             Some(Kind::SessionChanged(changed)) => {
                 if let (Some(audience), Some(change)) =
@@ -179,33 +178,6 @@ impl Fanout {
             listen.pending.mark(topic.clone(), at, cause);
         }
         self.audiences.values().for_each(|audience| audience.hear(&topic, at, cause));
-    }
-
-    /// A stream took the floor, or, where none is named, left it to whoever is still there.
-    fn floor_taken(&mut self, floor: &FloorTaken, at: Offset, ctx: &mut Context<Self>) {
-        let id = SessionId(floor.session.clone());
-        let Some(audience) = self.audiences.get_mut(&id) else { return };
-        if !floor.stream.is_empty() {
-            audience.floor_taken(&floor.stream, at);
-            return;
-        }
-        let Some(stream) = audience.youngest().map(str::to_owned) else { return };
-        let (sessions, node) = (self.sessions.clone(), self.node.clone());
-        let entry = crate::facts::floor_taken(&id, &stream);
-        let taking =
-            async move { sessions.take_floor(&id, &stream, &node, &entry).await.map(|change| (id, stream, change)) };
-        ctx.spawn(taking.into_actor(self).map(|taken, actor, _| match taken {
-            Ok((id, stream, Some(change))) => {
-                if let Some(audience) = actor.audiences.get_mut(&id) {
-                    // What came while nobody had the floor is this stream's too.
-                    audience.floor_returned(&stream, change.left);
-                }
-            }
-            Ok((id, _, None)) => actor.end(&id),
-            Err(error) => {
-                warn!(error = &error as &dyn std::error::Error, "could not take the floor for a silent stream")
-            }
-        }));
     }
 
     fn forget_listen(&mut self, number: u64) {
@@ -351,14 +323,16 @@ pub struct Place {
     pub stream: String,
     /// It carries what comes after this offset.
     pub from: Offset,
+    /// It took the floor at this one.
+    pub at: Offset,
 }
 
 impl Handler<Place> for Fanout {
     type Result = MessageResult<Place>;
 
-    fn handle(&mut self, Place { session, stream, from }: Place, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Place { session, stream, from, at }: Place, _: &mut Self::Context) -> Self::Result {
         if let Some(audience) = self.audiences.get_mut(&session.id) {
-            audience.open(&stream, &session, from);
+            audience.open(&stream, &session, from, at);
         }
         MessageResult(self.position)
     }
@@ -370,29 +344,32 @@ impl Handler<Place> for Fanout {
 pub struct CaughtUp {
     /// The session.
     pub session: SessionId,
-    /// The stream's news.
-    pub pending: Arc<Pending>,
+    /// The stream.
+    pub stream: String,
     /// What it found, in the log's order.
     pub facts: Vec<(Offset, Fact)>,
+    /// The log does not reach back that far any more, so everything counts as changed.
+    pub lost: bool,
 }
 
 impl Handler<CaughtUp> for Fanout {
     type Result = ();
 
-    fn handle(&mut self, CaughtUp { session, pending, facts }: CaughtUp, _: &mut Self::Context) {
+    fn handle(&mut self, CaughtUp { session, stream, facts, lost }: CaughtUp, _: &mut Self::Context) {
         let Some(audience) = self.audiences.get(&session) else { return };
         for (at, fact) in facts {
             match fact.kind {
                 Some(Kind::ResourceUpdated(updated)) => {
-                    audience.hear(&Topic::Resource(updated.uri), at, &fact.traceparent)
+                    audience.hear(&Topic::Resource(updated.uri), at, &fact.traceparent);
                 }
                 Some(Kind::ListChanged(changed)) => audience.hear(&Topic::List(changed.list()), at, &fact.traceparent),
                 _ => {}
             }
         }
-        if audience.is_ready() {
-            pending.open();
+        if lost {
+            audience.hear_everything(&LISTS.map(Topic::List), self.position);
         }
+        audience.caught_up(&stream);
     }
 }
 
@@ -405,19 +382,19 @@ pub struct Detach {
     pub session: SessionId,
     /// The stream.
     pub stream: String,
-    /// While news is waiting, how far it came.
-    pub behind: Option<Offset>,
+    /// Its news.
+    pub pending: Arc<Pending>,
 }
 
 impl Handler<Detach> for Fanout {
     type Result = MessageResult<Detach>;
 
-    fn handle(&mut self, Detach { session, stream, behind }: Detach, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Detach { session, stream, pending }: Detach, _: &mut Self::Context) -> Self::Result {
         let Some(audience) = self.audiences.get_mut(&session) else { return MessageResult(None) };
         let had_the_floor = audience.detach(&stream);
         if audience.is_empty() {
             self.audiences.remove(&session);
         }
-        MessageResult(had_the_floor.then(|| behind.unwrap_or(self.position)))
+        MessageResult(had_the_floor.then(|| pending.behind().unwrap_or(self.position)))
     }
 }

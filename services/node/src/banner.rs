@@ -39,7 +39,9 @@ impl Banner<'_> {
         }
         _ = writeln!(text, "  operators http://{} (/metrics, /healthz, /readyz)", named(self.admin));
         _ = writeln!(text, "\nClients that speak Streamable HTTP:\n\n{:#}", http_client(&url));
-        _ = writeln!(text, "\nClients that start the server themselves (stdio):\n\n{:#}", self.stdio_client());
+        if self.cluster.is_none() {
+            _ = writeln!(text, "\nClients that start the server themselves (stdio):\n\n{:#}", self.stdio_client());
+        }
         _ = writeln!(text, "\nCtrl-C stops it.");
         text
     }

@@ -25,7 +25,7 @@ pub enum Command {
     /// Without options it serves the files below the current directory, the built-in tools and the sample prompts at
     /// http://127.0.0.1:3000/mcp, keeping its state in memory. Every key of the configuration file can also be set by
     /// an environment variable: `server.port` is SWITCHYARD_SERVER_PORT.
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
 
     /// Serve one client over standard input and output, as desktop applications start it
     Stdio(StdioArgs),
@@ -56,6 +56,18 @@ pub struct ServeArgs {
     /// The port that clients connect to; 0 takes a free one [default: 3000]
     #[arg(long, short)]
     pub port: Option<u16>,
+
+    /// Serve newline-delimited messages over plain TCP, too; a loopback address [default: nowhere]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen_tcp: Option<SocketAddr>,
+
+    /// Let --listen-tcp be an address that other machines reach; whoever connects there is served
+    #[arg(long)]
+    pub allow_remote_tcp: bool,
+
+    /// Serve newline-delimited messages over a Unix socket, too, made for this user alone [default: nowhere]
+    #[arg(long, value_name = "PATH")]
+    pub listen_unix: Option<PathBuf>,
 
     /// A role of this node; repeat it for more [default: all of them]
     #[arg(long = "role", value_name = "ROLE", value_delimiter = ',')]
@@ -101,6 +113,10 @@ pub struct StdioArgs {
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
+    /// Serve what the MCP server at this URL serves, by Streamable HTTP, in place of this machine's own files and tools
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "config"])]
+    pub connect: Option<String>,
+
     /// What is logged, to standard error: a level, or levels by module [default: warn]
     #[arg(long, value_name = "FILTER", default_value = "warn", hide_default_value = true)]
     pub log: String,
@@ -126,8 +142,9 @@ pub struct HealthArgs {
     pub admin: SocketAddr,
 }
 
-/// Environment variables that begin like options and are none.
-const NOT_OPTIONS: [&str; 1] = ["SWITCHYARD_LOG"];
+/// Environment variables that begin like options and are none: the log says itself what it reads, the others are for
+/// docker-compose.
+const NOT_OPTIONS: [&str; 4] = ["SWITCHYARD_LOG", "SWITCHYARD_IMAGE", "SWITCHYARD_DATA", "SWITCHYARD_PORT"];
 
 fn common(config: Option<PathBuf>, directory: Option<PathBuf>) -> Sources {
     let mut sources = Sources::new().environment(std::env::vars_os()).except(NOT_OPTIONS);
@@ -147,6 +164,8 @@ impl ServeArgs {
         let roles: Vec<_> = self.roles.iter().map(|role| role.name()).collect();
         let texts = [
             ("--host", "server.host", self.host),
+            ("--listen-tcp", "server.listenTcp", self.listen_tcp.map(|address| address.to_string())),
+            ("--listen-unix", "server.listenUnix", self.listen_unix.map(|path| path.to_string_lossy().into_owned())),
             ("--redis", "cluster.redis", self.redis),
             ("--cluster", "cluster.name", self.cluster),
             ("--advertise", "cluster.advertise", self.advertise),
@@ -163,6 +182,9 @@ impl ServeArgs {
         }
         if let Some(port) = self.port {
             sources = sources.option("--port", "server.port", port);
+        }
+        if self.allow_remote_tcp {
+            sources = sources.option("--allow-remote-tcp", "server.allowRemoteTcp", true);
         }
         if !roles.is_empty() {
             sources = sources.option("--role", "cluster.roles", roles);

@@ -4,12 +4,15 @@
 
 mod admin;
 mod banner;
+mod bridge;
 pub mod cli;
 mod health;
 mod listeners;
 pub mod options;
 mod process;
 mod publish;
+mod signals;
+mod unix_socket;
 
 use std::{path::Path, process::ExitCode};
 
@@ -72,6 +75,10 @@ pub enum NodeError {
         source: std::io::Error,
     },
 
+    /// A server elsewhere cannot be bridged to.
+    #[error("{0}")]
+    Remote(String),
+
     /// A node is not well.
     #[error("{0}")]
     Unwell(String),
@@ -81,10 +88,14 @@ pub enum NodeError {
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Serve(args) => {
-            let config = args.config.clone();
-            load(args.sources()).and_then(|options| process::serve(options, config.as_deref()))
+            let (config, directory) = (args.config.clone(), args.directory.clone());
+            let started = process::Started { config: config.as_deref(), directory: directory.as_deref() };
+            load(args.sources()).and_then(|options| process::serve(options, started))
         }
-        Command::Stdio(args) => load(args.sources()).and_then(process::stdio),
+        Command::Stdio(args) => match args.connect.clone() {
+            Some(url) => process::bridge(&url, args.log),
+            None => load(args.sources()).and_then(process::stdio),
+        },
         Command::Config(ConfigCommand::Schema) => {
             println!("{:#}", switchyard_config::schema::<Options>());
             Ok(())
@@ -114,7 +125,7 @@ fn check(file: &Path) -> Result<(), NodeError> {
 }
 
 /// Says what went wrong and why, one cause a line.
-fn report(error: &NodeError) {
+pub(crate) fn report(error: &NodeError) {
     eprintln!("switchyard: {error}");
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

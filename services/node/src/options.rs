@@ -215,6 +215,30 @@ pub enum OptionsError {
     #[error("`cluster.roles`: a node has at least one role of gateway, tools, resources, prompts and events")]
     NoRoles,
 
+    /// A door for everybody, without saying so.
+    #[error(
+        "`server.listenTcp`: other machines reach `{address}`, and whoever connects there is served; \
+         `server.allowRemoteTcp` (`--allow-remote-tcp`) says that this is meant"
+    )]
+    RemoteTcp {
+        /// The address.
+        address: SocketAddr,
+    },
+
+    /// A Redis that cannot be one.
+    #[error("`cluster.redis`: {reason}")]
+    Redis {
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A time in which nothing can happen.
+    #[error("`{key}` must be longer than 0")]
+    NoTime {
+        /// The key.
+        key: &'static str,
+    },
+
     /// A bound that lets nothing through.
     #[error("`{key}` must be at least 1")]
     Zero {
@@ -239,15 +263,36 @@ impl Options {
         if self.cluster.redis.is_none() && Role::ALL.iter().any(|role| !self.has(*role)) {
             return Err(OptionsError::RolesWithoutRedis);
         }
+        if let Some(address) = self.server.listen_tcp
+            && !address.ip().to_canonical().is_loopback()
+            && !self.server.allow_remote_tcp
+        {
+            return Err(OptionsError::RemoteTcp { address });
+        }
         for (key, bound) in [
             ("server.maxBodyBytes", self.server.max_body_bytes),
             ("server.maxCalls", self.server.max_calls),
             ("server.maxStreams", self.server.max_streams),
+            ("server.maxConnections", self.server.max_connections),
+            ("server.maxRequestsPerConnection", self.server.max_requests_per_connection),
             ("server.pageSize", self.server.page_size as usize),
             ("bus.maxMessageBytes", self.bus.max_message_bytes),
         ] {
             if bound == 0 {
                 return Err(OptionsError::Zero { key });
+            }
+        }
+        for (key, time) in [
+            ("server.bodyTimeout", self.server.body_timeout),
+            ("server.sessionTtl", self.server.session_ttl),
+            ("server.keepAlive", self.server.keep_alive),
+            ("server.callTimeout", self.server.call_timeout),
+            ("server.callTimeoutMax", self.server.call_timeout_max),
+            ("cluster.redisTimeout", self.cluster.redis_timeout),
+            ("drain.grace", self.drain.grace),
+        ] {
+            if time.is_zero() {
+                return Err(OptionsError::NoTime { key });
             }
         }
         Ok(Access::new(&self.server.allowed_origins, &self.server.allowed_hosts, self.server.host))
@@ -273,6 +318,7 @@ impl Options {
             cluster: self.cluster.name.clone(),
             timeout_ms: timeout.try_into().unwrap_or(defaults.timeout_ms),
             log: self.cluster.log.clone(),
+            ..defaults
         })
     }
 }

@@ -6,6 +6,7 @@
 use std::{
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,11 +18,11 @@ use switchyard_access::Access;
 use switchyard_bus::{Bus, Discovery, Health, Local};
 use switchyard_events::EventService;
 use switchyard_files::Watching;
-use switchyard_gateway::{Dispatch, Gateway, Ledger, Letterbox, Parts, stdio};
+use switchyard_gateway::{Dispatch, Gateway, Ledger, Letterbox, Parts, sockets, stdio};
 use switchyard_prompts::PromptService;
 use switchyard_resources::{ResourceOptions, ResourceService};
-use switchyard_state::{Entry, NodeId, NodeRecord, Registry, Stores, memory, redis};
-use switchyard_telemetry::{Guard, Metrics};
+use switchyard_state::{Entry, Limits, NodeId, NodeRecord, Registry, StoreError, Stores, memory, redis};
+use switchyard_telemetry::{Guard, Metrics, TelemetryOptions};
 use switchyard_tools::{Backends, ToolService};
 use tokio::{
     runtime::{Builder, Handle, Runtime},
@@ -33,10 +34,23 @@ use tracing::{info, warn};
 use crate::{
     NodeError, admin,
     banner::Banner,
+    bridge,
     listeners::{self, bind},
-    options::{Options, Role},
+    options::{Options, OptionsError, Role},
     publish::ByBus,
+    report,
+    signals::StopSignals,
+    unix_socket::UnixSocket,
 };
+
+/// What the command line said that a client which starts the server itself has to say too.
+#[derive(Clone, Copy, Debug)]
+pub struct Started<'a> {
+    /// The configuration file.
+    pub config: Option<&'a Path>,
+    /// The directory to serve.
+    pub directory: Option<&'a Path>,
+}
 
 /// How often the state store is asked whether it is there.
 const STORE_CHECK: Duration = Duration::from_secs(1);
@@ -73,14 +87,17 @@ struct Node {
 /// What is wrong.
 pub fn check(options: &Options) -> Result<(), NodeError> {
     let (runtime, _) = runtime()?;
-    runtime.block_on(make_services(options, &memory::stores(), &node_id(), &Metrics::new())).map(drop)
+    runtime.block_on(async {
+        stores(options)?;
+        make_services(options, &memory::stores(), &node_id(), &Metrics::new()).await.map(drop)
+    })
 }
 
 /// Serves clients over HTTP, and other nodes, until a signal says to stop.
 ///
 /// # Errors
 /// The node could not start.
-pub fn serve(options: Options, config: Option<&Path>) -> Result<(), NodeError> {
+pub fn serve(options: Options, started: Started<'_>) -> Result<(), NodeError> {
     let access = options.check()?;
     let id = node_id();
     let telemetry = telemetry(&options, &id)?;
@@ -94,7 +111,7 @@ pub fn serve(options: Options, config: Option<&Path>) -> Result<(), NodeError> {
     let listening = Listening::new(&options)?;
 
     let served = actix_rt::System::new()
-        .block_on(run(&options, config, access, id, stores, metrics, made, listening, &services));
+        .block_on(run(&options, started, access, id, stores, metrics, made, listening, &services));
     telemetry.shutdown(LAST_TRACES);
     runtime.shutdown_background();
     served
@@ -113,25 +130,47 @@ pub fn stdio(options: Options) -> Result<(), NodeError> {
     let metrics = Metrics::new();
     let made = runtime.block_on(make_services(&options, &stores, &id, &metrics))?;
 
-    let served = actix_rt::System::new().block_on(async {
+    actix_rt::System::new().block_on(async {
         let node = join(&options, access, id, &stores, &metrics, made, String::new(), &services).await?;
         let gateway = node.gateway.expect("a node without a cluster has every role");
-        let dispatch = Dispatch { gateway, bus: node.bus };
-        let conversation = stdio::serve(dispatch, tokio::io::stdin(), tokio::io::stdout());
+        let dispatch = Dispatch { gateway: gateway.clone(), bus: node.bus };
+        let mut stop = StopSignals::listen();
+        let mut conversation = pin!(stdio::serve(dispatch, tokio::io::stdin(), tokio::io::stdout()));
         let served = tokio::select! {
-            served = conversation => served,
-            () = stop_signal() => Ok(()),
+            served = &mut conversation => served,
+            () = stop.next() => {
+                gateway.drain();
+                tokio::time::timeout(options.drain.grace, conversation).await.unwrap_or(Ok(()))
+            }
         };
-        served.map_err(|source| NodeError::System { what: "standard input or output failed", source })
-    });
+        if let Err(source) = served {
+            report(&NodeError::System { what: "standard input or output failed", source });
+            telemetry.shutdown(LAST_TRACES);
+            std::process::exit(1);
+        }
+        telemetry.shutdown(LAST_TRACES);
+        // A read of standard input cannot be called back, and nothing else is left to wait for.
+        std::process::exit(0)
+    })
+}
+
+/// Serves one client over standard input and output with what the server at `url` serves.
+///
+/// # Errors
+/// The log's filter or the URL cannot be read, or the server gave the client's session up.
+pub fn bridge(url: &str, log: String) -> Result<(), NodeError> {
+    let options = TelemetryOptions { log: Some(log), ..TelemetryOptions::default() };
+    let telemetry = switchyard_telemetry::init(&options, &[])?;
+    let bridged = bridge::run(url);
     telemetry.shutdown(LAST_TRACES);
-    runtime.shutdown_background();
-    served
+    bridged
 }
 
 /// The listeners of a node.
 struct Listening {
     clients: Option<TcpListener>,
+    tcp: Option<TcpListener>,
+    unix: Option<UnixSocket>,
     admin: TcpListener,
     bus: Option<TcpListener>,
 }
@@ -142,12 +181,16 @@ impl Listening {
             true => Some(bind(options.clients().into(), "clients", "`server.port` (`--port`)")?),
             false => None,
         };
+        let tcp = options.server.listen_tcp.filter(|_| options.has(Role::Gateway));
+        let tcp = tcp.map(|address| bind(address, "clients", "`server.listenTcp` (`--listen-tcp`)")).transpose()?;
+        let unix = options.server.listen_unix.as_deref().filter(|_| options.has(Role::Gateway));
+        let unix = unix.map(UnixSocket::bind).transpose()?;
         let admin = bind(options.admin.listen, "operators", "`admin.listen` (`--admin-listen`)")?;
         let bus = match options.cluster.redis.is_some() {
             true => Some(bind(options.cluster.listen, "other nodes", "`cluster.listen` (`--bus-listen`)")?),
             false => None,
         };
-        Ok(Self { clients, admin, bus })
+        Ok(Self { clients, tcp, unix, admin, bus })
     }
 }
 
@@ -166,8 +209,14 @@ fn runtime() -> Result<(Runtime, Handle), NodeError> {
 
 fn stores(options: &Options) -> Result<Stores, NodeError> {
     match options.redis() {
-        Some(redis) => Ok(redis::connect(&redis)?),
-        None => Ok(memory::stores()),
+        Some(redis) => redis::connect(&redis).map_err(|error| match error {
+            StoreError::Option { option: "url", reason } => OptionsError::Redis { reason }.into(),
+            other => other.into(),
+        }),
+        None => {
+            let limits = Limits { log: options.cluster.log.clone(), ..Limits::default() };
+            Ok(memory::stores_within(&limits))
+        }
     }
 }
 
@@ -184,7 +233,7 @@ async fn make_services(
     metrics: &Arc<Metrics>,
 ) -> Result<Services, NodeError> {
     let (bus, bus_later) = watch::channel(None);
-    let ledger = Ledger::new(options.server.max_calls);
+    let ledger = Ledger::new(id.clone(), options.server.max_calls);
     let mut local = Local::default();
     let mut entries = Vec::new();
     let mut watching = None;
@@ -287,7 +336,7 @@ async fn join(
 #[allow(clippy::too_many_arguments)] // each is made once, and here they meet
 async fn run(
     options: &Options,
-    config: Option<&Path>,
+    started: Started<'_>,
     access: Access,
     id: NodeId,
     stores: Stores,
@@ -343,15 +392,29 @@ async fn run(
             let server = switchyard_gateway::serve(gateway, &node.bus, listener, options.drain.grace)
                 .map_err(system("the clients' listener cannot be used"))?;
             eprintln!("listening clients=http://{}/mcp", server.address);
-            print!("{}", banner(options, config, server.address, admin_address, gateway));
+            print!("{}", banner(options, started, server.address, admin_address, gateway));
             Some(server)
         }
         _ => None,
     };
+    // Held until the end: then the file of the Unix socket goes.
+    let (unix, _unix_file) = listening.unix.map(UnixSocket::split).unzip();
+    let sockets = node.gateway.as_ref().map(|gateway| {
+        let tcp = listening.tcp;
+        for address in tcp.iter().filter_map(|listener| listener.local_addr().ok()) {
+            eprintln!("listening tcp={address}");
+        }
+        if let (Some(_), Some(path)) = (&unix, &options.server.listen_unix) {
+            eprintln!("listening unix={}", path.display());
+        }
+        sockets::serve(gateway, &node.bus, sockets::SocketListeners { tcp, unix })
+    });
+    let sockets = sockets.transpose().map_err(system("the clients' sockets cannot be used"))?;
+    let mut stop = StopSignals::listen();
     eprintln!("ready");
     info!(node = %node.id, roles = ?options.cluster.roles, "this node serves");
 
-    stop_signal().await;
+    stop.next().await;
     let until = Instant::now() + options.drain.grace;
     info!(node = %node.id, "this node stops: it takes nothing new and finishes what runs");
     serving.store(false, Ordering::Relaxed);
@@ -371,6 +434,9 @@ async fn run(
         if let Some(server) = &server {
             server.stop().await;
         }
+        if let Some(sockets) = sockets {
+            sockets.stop().await;
+        }
         _ = stop_bus.send(());
         if let Some(server) = bus_server {
             _ = server.await;
@@ -381,7 +447,7 @@ async fn run(
             let running = node.gateway.as_ref().map_or(0, |gateway| gateway.running());
             warn!(running, "the grace period is over; what still runs is cut off");
         },
-        () = stop_signal() => warn!("told to stop again; what still runs is cut off"),
+        () = stop.next() => warn!("told to stop again; what still runs is cut off"),
     }
     _ = stop_admin.send(());
     _ = tokio::time::timeout(Duration::from_millis(500), admin_server).await;
@@ -391,20 +457,24 @@ async fn run(
 
 fn banner(
     options: &Options,
-    config: Option<&Path>,
+    started: Started<'_>,
     clients: SocketAddr,
     admin: SocketAddr,
     gateway: &Gateway,
 ) -> String {
-    let directories: Vec<PathBuf> = options.resources.iter().map(ResourceOptions::shown_path).collect();
-    let only = if directories.len() == 1 && config.is_none() { directories.first() } else { None };
+    let directories: Vec<PathBuf> = match options.has(Role::Resources) {
+        true => options.resources.iter().map(ResourceOptions::shown_path).collect(),
+        false => Vec::new(),
+    };
+    let is_told = started.directory.is_some() || started.config.is_none();
+    let only = directories.first().filter(|_| is_told && directories.len() == 1);
     let banner = Banner {
         clients,
         admin,
         directories: directories.iter().map(|path| path.display().to_string()).collect(),
         offers: gateway.offers(),
         directory: only.map(PathBuf::as_path),
-        config,
+        config: started.config,
         cluster: options.cluster.redis.as_ref().map(|_| options.cluster.name.as_str()),
     };
     banner.text()
@@ -424,18 +494,4 @@ fn watch_store(registry: Arc<dyn Registry>, services: &Handle) -> watch::Receive
         }
     });
     watched
-}
-
-/// Resolves when the process is told to stop.
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-        warn!("signals cannot be heard; only killing ends this process");
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }

@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn deep_nesting_is_read_without_recursion() {
         let deep = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{}{}}}"#,
+            r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{}{}}}}}"#,
             "[".repeat(100_000),
             "]".repeat(100_000)
         );

@@ -10,6 +10,9 @@ use crate::{
     params::{object_text, text},
 };
 
+/// The largest capabilities that are kept for a session, in bytes.
+const MAX_CAPABILITIES: usize = 64 * 1024;
+
 /// What a client says when it opens a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake<'a> {
@@ -60,7 +63,12 @@ pub fn read_handshake(params: Option<&RawValue>) -> Result<Handshake<'_>, RpcErr
     let client_version = text(client.version).ok_or_else(|| wrong("clientInfo.version"))?;
 
     let revision = Revision::named(&version).filter(|revision| revision.has_sessions()).unwrap_or(LATEST_LEGACY);
-    let client: String = name.chars().take(100).chain(['/']).chain(client_version.chars().take(40)).collect();
+    let letters = name.chars().take(100).chain(['/']).chain(client_version.chars().take(40));
+    // It goes into the log, and must not begin a line of its own there.
+    let client: String = letters.filter(|letter| !letter.is_control()).collect();
+    if capabilities.len() > MAX_CAPABILITIES {
+        return Err(RpcError::invalid_params("`params.capabilities` is larger than 64 KiB"));
+    }
     Ok(Handshake { revision, capabilities, client })
 }
 
@@ -70,7 +78,7 @@ pub fn initialize_result(revision: Revision, instructions: &str) -> String {
     result.push_str(r#"{"protocolVersion":""#);
     result.push_str(revision.name());
     result.push_str(r#"","capabilities":"#);
-    result.push_str(CAPABILITIES);
+    result.push_str(capabilities(revision));
     result.push_str(r#","serverInfo":"#);
     result.push_str(&server_info(revision.has_titles()));
     if !instructions.is_empty() {
@@ -81,8 +89,20 @@ pub fn initialize_result(revision: Revision, instructions: &str) -> String {
     result
 }
 
-/// What the server can do, in either era: exactly what is answered.
-pub(crate) const CAPABILITIES: &str = r#"{"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}"#;
+/// What the server can do: exactly what is answered in this revision.
+pub(crate) const fn capabilities(revision: Revision) -> &'static str {
+    match revision {
+        Revision::V2024_11_05 => {
+            r#"{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}"#
+        }
+        Revision::V2026_07_28 => {
+            r#"{"completions":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}"#
+        }
+        _ => {
+            r#"{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}"#
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

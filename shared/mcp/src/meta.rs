@@ -91,6 +91,15 @@ impl<'a> Meta<'a> {
     }
 }
 
+/// The log level that a JSON text names.
+///
+/// # Errors
+/// -32602 when there is no such level.
+pub(crate) fn log_level(level: Option<&RawValue>) -> Result<&'static str, RpcError> {
+    let named = level.and_then(text).and_then(|level| LOG_LEVELS.into_iter().find(|known| *known == level));
+    named.ok_or_else(|| RpcError::invalid_params(format!("the log level must be one of {}", LOG_LEVELS.join(", "))))
+}
+
 /// Whether a message of severity `level` is at least as severe as `wanted`. Unknown levels are not.
 pub fn is_loud_enough(level: &str, wanted: &str) -> bool {
     let rank = |name: &str| LOG_LEVELS.iter().position(|known| *known == name);

@@ -19,6 +19,8 @@ pub enum Method {
     SubscriptionsListen,
     PromptsList,
     PromptsGet,
+    Complete,
+    LoggingSetLevel,
 }
 
 /// Who may keep an answer.
@@ -42,7 +44,7 @@ impl CacheScope {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Initialize,
         Self::Ping,
         Self::Discover,
@@ -56,6 +58,8 @@ impl Method {
         Self::SubscriptionsListen,
         Self::PromptsList,
         Self::PromptsGet,
+        Self::Complete,
+        Self::LoggingSetLevel,
     ];
 
     /// Its name on the wire.
@@ -74,6 +78,8 @@ impl Method {
             Self::SubscriptionsListen => "subscriptions/listen",
             Self::PromptsList => "prompts/list",
             Self::PromptsGet => "prompts/get",
+            Self::Complete => "completion/complete",
+            Self::LoggingSetLevel => "logging/setLevel",
         }
     }
 
@@ -86,12 +92,19 @@ impl Method {
     /// Whether a revision has this method.
     pub const fn exists_in(self, revision: Revision) -> bool {
         match self {
-            Self::Initialize | Self::Ping | Self::ResourcesSubscribe | Self::ResourcesUnsubscribe => {
-                revision.has_sessions()
-            }
+            Self::Initialize
+            | Self::Ping
+            | Self::ResourcesSubscribe
+            | Self::ResourcesUnsubscribe
+            | Self::LoggingSetLevel => revision.has_sessions(),
             Self::Discover | Self::SubscriptionsListen => !revision.has_sessions(),
             _ => true,
         }
+    }
+
+    /// Whether it runs as a call of its own: it may take long, report what it does, ask its client, and be cancelled.
+    pub const fn is_call(self) -> bool {
+        matches!(self, Self::ToolsCall | Self::ResourcesRead | Self::PromptsGet)
     }
 
     /// The parameter that the `Mcp-Name` header repeats, where it must.

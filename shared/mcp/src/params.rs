@@ -1,6 +1,9 @@
 //! The parameters that a gateway routes by, unread until they are asked for.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,6 +12,7 @@ use crate::{
     Method, RpcError,
     error::missing_name,
     jsonrpc::{Text, present},
+    meta::log_level,
 };
 
 /// Members of `params`, each as its JSON text. What is not listed here is not looked at.
@@ -33,6 +37,14 @@ pub struct Params<'a> {
     pub request_id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     reason: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    level: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "ref", deserialize_with = "present")]
+    reference: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    argument: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    context: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses", deserialize_with = "present")]
     input_responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
@@ -96,10 +108,109 @@ impl<'a> Params<'a> {
         self.reason.and_then(text).unwrap_or_default()
     }
 
-    /// Whether the client answers a question; nothing here asks any yet.
-    pub const fn answers_a_question(&self) -> bool {
-        self.input_responses.is_some() || self.request_state.is_some()
+    /// `level`.
+    ///
+    /// # Errors
+    /// -32602 when there is no such log level.
+    pub fn level(&self) -> Result<&'static str, RpcError> {
+        log_level(self.level)
     }
+
+    /// The JSON text of the client's answers to questions of an earlier round: an object of objects. `None` in a first
+    /// round.
+    ///
+    /// # Errors
+    /// -32602 when it is something else.
+    pub fn input_responses(&self) -> Result<Option<&'a str>, RpcError> {
+        let Some(responses) = self.input_responses else { return Ok(None) };
+        let answers: Option<BTreeMap<Cow<'_, str>, &RawValue>> = serde_json::from_str(responses.get()).ok();
+        match answers {
+            Some(answers) if answers.values().all(|answer| object_text(answer).is_some()) => Ok(Some(responses.get())),
+            _ => Err(RpcError::invalid_params("`params.inputResponses` must be an object of the answers by key")),
+        }
+    }
+
+    /// What an earlier round asked to be given back.
+    ///
+    /// # Errors
+    /// -32602 when it is no string.
+    pub fn request_state(&self) -> Result<Option<Cow<'a, str>>, RpcError> {
+        let Some(state) = self.request_state else { return Ok(None) };
+        text(state).map(Some).ok_or_else(|| RpcError::invalid_params("`params.requestState` must be a string"))
+    }
+
+    /// The argument that `completion/complete` is about.
+    ///
+    /// # Errors
+    /// -32602 when something that it needs is missing or of the wrong type.
+    pub fn completion(&self) -> Result<Completion<'a>, RpcError> {
+        let wrong = || {
+            RpcError::invalid_params(
+                "`completion/complete` needs `ref` (of a prompt by name, or a template by URI) and `argument` with \
+                 `name` and `value`",
+            )
+        };
+        let reference = self.reference.and_then(object_text).ok_or_else(wrong)?;
+        let argument = self.argument.and_then(object_text).ok_or_else(wrong)?;
+        let reference: Reference<'a> = serde_json::from_str(reference).map_err(|_| wrong())?;
+        let argument: Argument<'a> = serde_json::from_str(argument).map_err(|_| wrong())?;
+        let context: CompletionContext = match self.context.and_then(object_text) {
+            Some(context) => serde_json::from_str(context).map_err(|_| wrong())?,
+            None => CompletionContext::default(),
+        };
+        let about = match (reference.kind.0.as_ref(), reference.name, reference.uri) {
+            ("ref/prompt", Some(name), _) => Completed::Prompt(name.0),
+            ("ref/resource", _, Some(uri)) => Completed::Template(uri.0),
+            _ => return Err(wrong()),
+        };
+        Ok(Completion { about, name: argument.name.0, value: argument.value.0, context: context.arguments })
+    }
+}
+
+/// An argument that is being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion<'a> {
+    /// What it is an argument of.
+    pub about: Completed<'a>,
+    /// Its name.
+    pub name: Cow<'a, str>,
+    /// What has been written of it.
+    pub value: Cow<'a, str>,
+    /// Arguments that are known already.
+    pub context: HashMap<String, String>,
+}
+
+/// What has arguments to complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Completed<'a> {
+    /// A prompt, by name.
+    Prompt(Cow<'a, str>),
+    /// A resource template, by its URI template.
+    Template(Cow<'a, str>),
+}
+
+#[derive(Deserialize)]
+struct Reference<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    uri: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Argument<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    value: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CompletionContext {
+    arguments: HashMap<String, String>,
 }
 
 /// The string that a JSON text is, or `None`.

@@ -1,9 +1,9 @@
 //! Results, as each revision wants them. Each function returns the JSON text of one `result` object.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use switchyard_proto::v1::{PromptResult, ResourceResult, ToolResult, resource_contents::Body};
+use switchyard_proto::v1::{CompleteReply, PromptResult, ResourceResult, ToolResult, resource_contents::Body};
 
-use crate::{CacheScope, Method, Revision, content, identity, jsonrpc::push_string, legacy::CAPABILITIES};
+use crate::{CacheScope, Method, Revision, content, identity, jsonrpc::push_string, legacy::capabilities};
 
 /// An object being written, member by member.
 struct Writer {
@@ -80,7 +80,7 @@ pub fn discover(revision: Revision, instructions: &str, scope: CacheScope) -> St
     let mut result = Writer::begin(revision, 400);
     let versions: Vec<_> = Revision::ALL.into_iter().map(|revision| format!("\"{revision}\"")).collect();
     result.raw("supportedVersions", &format!("[{}]", versions.join(",")));
-    result.raw("capabilities", CAPABILITIES);
+    result.raw("capabilities", capabilities(revision));
     if !instructions.is_empty() {
         result.text("instructions", instructions);
     }
@@ -202,6 +202,33 @@ pub fn prompt(rendered: &PromptResult, revision: Revision) -> String {
         result.text("description", &rendered.description);
     }
     result.raw("messages", &content::messages(&rendered.messages_json, revision));
+    result.end("", revision)
+}
+
+/// Proposals for the value of an argument.
+pub fn completion(proposed: &CompleteReply, revision: Revision) -> String {
+    let mut result = Writer::begin(revision, 200);
+    let values: Vec<_> = proposed.values.iter().take(MAX_PROPOSALS).collect();
+    let more = proposed.has_more || proposed.values.len() > MAX_PROPOSALS;
+    let mut completion = serde_json::json!({ "values": values, "hasMore": more });
+    if let Some(total) = proposed.total {
+        completion["total"] = total.into();
+    }
+    result.raw("completion", &completion.to_string());
+    result.end("", revision)
+}
+
+/// The most proposals that an answer may have.
+const MAX_PROPOSALS: usize = 100;
+
+/// The request is over, and its client is to send it again with answers. `requests` is the JSON text of an object of
+/// questions by key, or empty; `state` what has to come back with them.
+pub fn input_required(requests: &str, state: &str, revision: Revision) -> String {
+    let mut result = Writer { json: String::from(r#"{"resultType":"input_required""#) };
+    if !requests.is_empty() {
+        result.raw("inputRequests", requests);
+    }
+    result.text("requestState", state);
     result.end("", revision)
 }
 

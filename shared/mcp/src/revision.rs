@@ -97,6 +97,26 @@ impl Revision {
         matches!(self, Self::V2025_11_25 | Self::V2026_07_28)
     }
 
+    /// Whether a client may be asked to fill in a form.
+    pub const fn has_elicitation(self) -> bool {
+        !matches!(self, Self::V2024_11_05 | Self::V2025_03_26)
+    }
+
+    /// Whether a client may be asked to visit a page.
+    pub const fn has_url_elicitation(self) -> bool {
+        matches!(self, Self::V2025_11_25 | Self::V2026_07_28)
+    }
+
+    /// Whether several messages may come in one body, as an array.
+    pub const fn has_batches(self) -> bool {
+        matches!(self, Self::V2025_03_26)
+    }
+
+    /// Whether a broken stream can be resumed where it ended.
+    pub const fn resumes_streams(self) -> bool {
+        matches!(self, Self::V2025_03_26 | Self::V2025_06_18 | Self::V2025_11_25)
+    }
+
     /// Whether structured output and its schema may be anything, or only objects.
     pub const fn structures_anything(self) -> bool {
         matches!(self, Self::V2026_07_28)
