@@ -8,9 +8,11 @@ mod bridge;
 pub mod cli;
 mod health;
 mod listeners;
+mod member;
 pub mod options;
 mod process;
 mod publish;
+mod services;
 mod signals;
 mod unix_socket;
 

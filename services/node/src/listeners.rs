@@ -5,7 +5,48 @@ use std::{
     net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket},
 };
 
-use crate::{NodeError, options::Options};
+use crate::{
+    NodeError,
+    options::{Options, Role},
+    unix_socket::UnixSocket,
+};
+
+/// The listeners of a node.
+pub struct Listening {
+    /// For clients over HTTP.
+    pub clients: Option<TcpListener>,
+    /// For clients over plain TCP.
+    pub tcp: Option<TcpListener>,
+    /// For clients over a Unix socket.
+    pub unix: Option<UnixSocket>,
+    /// For operators.
+    pub admin: TcpListener,
+    /// For other nodes.
+    pub bus: Option<TcpListener>,
+}
+
+impl Listening {
+    /// Takes the addresses that the node's roles need.
+    ///
+    /// # Errors
+    /// The first that cannot be had.
+    pub fn new(options: &Options) -> Result<Self, NodeError> {
+        let clients = match options.has(Role::Gateway) {
+            true => Some(bind(options.clients().into(), "clients", "`server.port` (`--port`)")?),
+            false => None,
+        };
+        let tcp = options.server.listen_tcp.filter(|_| options.has(Role::Gateway));
+        let tcp = tcp.map(|address| bind(address, "clients", "`server.listenTcp` (`--listen-tcp`)")).transpose()?;
+        let unix = options.server.listen_unix.as_deref().filter(|_| options.has(Role::Gateway));
+        let unix = unix.map(UnixSocket::bind).transpose()?;
+        let admin = bind(options.admin.listen, "operators", "`admin.listen` (`--admin-listen`)")?;
+        let bus = match options.cluster.redis.is_some() {
+            true => Some(bind(options.cluster.listen, "other nodes", "`cluster.listen` (`--bus-listen`)")?),
+            false => None,
+        };
+        Ok(Self { clients, tcp, unix, admin, bus })
+    }
+}
 
 /// Takes an address; `key` is the option that would give another one.
 ///

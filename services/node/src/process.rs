@@ -4,7 +4,7 @@
 //! announced. A node that is told to stop first leaves the registry, then finishes what runs.
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     path::{Path, PathBuf},
     pin::pin,
     sync::{
@@ -15,15 +15,11 @@ use std::{
 };
 
 use switchyard_access::Access;
-use switchyard_bus::{Bus, Discovery, Health, Local};
-use switchyard_events::EventService;
-use switchyard_files::Watching;
-use switchyard_gateway::{Dispatch, Gateway, Ledger, Letterbox, Parts, sockets, stdio};
-use switchyard_prompts::PromptService;
-use switchyard_resources::{ResourceOptions, ResourceService};
-use switchyard_state::{Entry, Limits, NodeId, NodeRecord, Registry, StoreError, Stores, memory, redis};
+use switchyard_bus::Health;
+use switchyard_gateway::{Dispatch, Gateway, sockets, stdio};
+use switchyard_resources::ResourceOptions;
+use switchyard_state::{Limits, NodeId, Registry, StoreError, Stores, memory, redis};
 use switchyard_telemetry::{Guard, Metrics, TelemetryOptions};
-use switchyard_tools::{Backends, ToolService};
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::{oneshot, watch},
@@ -35,10 +31,11 @@ use crate::{
     NodeError, admin,
     banner::Banner,
     bridge,
-    listeners::{self, bind},
+    listeners::{self, Listening},
+    member::join,
     options::{Options, OptionsError, Role},
-    publish::ByBus,
     report,
+    services::Services,
     signals::StopSignals,
     unix_socket::UnixSocket,
 };
@@ -58,29 +55,6 @@ const STORE_CHECK: Duration = Duration::from_secs(1);
 /// How long the last traces may take to leave.
 const LAST_TRACES: Duration = Duration::from_secs(2);
 
-/// The services of this node, and what they offer.
-struct Services {
-    local: Local,
-    entries: Vec<watch::Receiver<Vec<Entry>>>,
-    ledger: Ledger,
-    /// What watches files, to be told when the node stops.
-    watching: Option<Arc<ResourceService>>,
-    /// Keep the pictures of directories current that are searched here and served elsewhere.
-    pictures: Vec<Watching>,
-    /// Gives the services the bus once there is one.
-    bus: watch::Sender<Option<Bus>>,
-}
-
-/// A node that takes part in the cluster, or is all of it.
-struct Node {
-    id: NodeId,
-    bus: Bus,
-    discovery: Discovery,
-    gateway: Option<Arc<Gateway>>,
-    /// Kept for as long as the node is.
-    _pictures: Vec<Watching>,
-}
-
 /// Whether services could be made of these options, without keeping them.
 ///
 /// # Errors
@@ -89,7 +63,7 @@ pub fn check(options: &Options) -> Result<(), NodeError> {
     let (runtime, _) = runtime()?;
     runtime.block_on(async {
         stores(options)?;
-        make_services(options, &memory::stores(), &node_id(), &Metrics::new()).await.map(drop)
+        Services::make(options, &memory::stores(), &node_id(), &Metrics::new()).await.map(drop)
     })
 }
 
@@ -105,7 +79,7 @@ pub fn serve(options: Options, started: Started<'_>) -> Result<(), NodeError> {
     let metrics = Metrics::new();
     let (stores, made) = runtime.block_on(async {
         let stores = stores(&options)?;
-        let made = make_services(&options, &stores, &id, &metrics).await?;
+        let made = Services::make(&options, &stores, &id, &metrics).await?;
         Ok::<_, NodeError>((stores, made))
     })?;
     let listening = Listening::new(&options)?;
@@ -128,7 +102,7 @@ pub fn stdio(options: Options) -> Result<(), NodeError> {
     let (runtime, services) = runtime()?;
     let stores = memory::stores();
     let metrics = Metrics::new();
-    let made = runtime.block_on(make_services(&options, &stores, &id, &metrics))?;
+    let made = runtime.block_on(Services::make(&options, &stores, &id, &metrics))?;
 
     actix_rt::System::new().block_on(async {
         let node = join(&options, access, id, &stores, &metrics, made, String::new(), &services).await?;
@@ -166,34 +140,6 @@ pub fn bridge(url: &str, log: String) -> Result<(), NodeError> {
     bridged
 }
 
-/// The listeners of a node.
-struct Listening {
-    clients: Option<TcpListener>,
-    tcp: Option<TcpListener>,
-    unix: Option<UnixSocket>,
-    admin: TcpListener,
-    bus: Option<TcpListener>,
-}
-
-impl Listening {
-    fn new(options: &Options) -> Result<Self, NodeError> {
-        let clients = match options.has(Role::Gateway) {
-            true => Some(bind(options.clients().into(), "clients", "`server.port` (`--port`)")?),
-            false => None,
-        };
-        let tcp = options.server.listen_tcp.filter(|_| options.has(Role::Gateway));
-        let tcp = tcp.map(|address| bind(address, "clients", "`server.listenTcp` (`--listen-tcp`)")).transpose()?;
-        let unix = options.server.listen_unix.as_deref().filter(|_| options.has(Role::Gateway));
-        let unix = unix.map(UnixSocket::bind).transpose()?;
-        let admin = bind(options.admin.listen, "operators", "`admin.listen` (`--admin-listen`)")?;
-        let bus = match options.cluster.redis.is_some() {
-            true => Some(bind(options.cluster.listen, "other nodes", "`cluster.listen` (`--bus-listen`)")?),
-            false => None,
-        };
-        Ok(Self { clients, tcp, unix, admin, bus })
-    }
-}
-
 /// A fresh name: random, so that it is unique even for nodes started in the same instant from one image.
 fn node_id() -> NodeId {
     NodeId(uuid::Uuid::new_v4().simple().to_string()[..12].to_owned())
@@ -223,114 +169,6 @@ fn stores(options: &Options) -> Result<Stores, NodeError> {
 fn telemetry(options: &Options, id: &NodeId) -> Result<Guard, NodeError> {
     let attributes = [("service.instance.id", id.0.clone()), ("service.version", env!("CARGO_PKG_VERSION").to_owned())];
     Ok(switchyard_telemetry::init(&options.telemetry, &attributes)?)
-}
-
-/// Makes the services of this node's roles, on the runtime that this is polled on.
-async fn make_services(
-    options: &Options,
-    stores: &Stores,
-    id: &NodeId,
-    metrics: &Arc<Metrics>,
-) -> Result<Services, NodeError> {
-    let (bus, bus_later) = watch::channel(None);
-    let ledger = Ledger::new(id.clone(), options.server.max_calls);
-    let mut local = Local::default();
-    let mut entries = Vec::new();
-    let mut watching = None;
-    let mut pictures = Vec::new();
-
-    if options.has(Role::Resources) {
-        let (registry, publish) = (stores.registry.clone(), Arc::new(ByBus(bus_later)));
-        let started =
-            ResourceService::start(&options.resources, &options.resource_limits, registry, id.clone(), publish);
-        let resources = Arc::new(started.map_err(|error| failed("resources", error))?);
-        entries.push(resources.entries());
-        local.resources = Some(resources.clone());
-        watching = Some(resources);
-    }
-    if options.has(Role::Tools) {
-        let files = match &watching {
-            Some(resources) => resources.files().to_vec(),
-            None => {
-                let files = ResourceOptions::open_files(&options.resources).map_err(|error| failed("tools", error))?;
-                for root in &files {
-                    pictures.push(root.watch().map_err(|error| failed("tools", error))?);
-                }
-                files
-            }
-        };
-        let tools = ToolService::new(&options.tools, &options.tool_limits, &Backends { files })
-            .map_err(|error| failed("tools", error))?;
-        tools.register(metrics);
-        entries.push(tools.entries());
-        local.tools = Some(Arc::new(tools));
-    }
-    if options.has(Role::Prompts) {
-        let prompts = PromptService::start(&options.prompts).await.map_err(|error| failed("prompts", error))?;
-        entries.push(prompts.entries());
-        local.prompts = Some(Arc::new(prompts));
-    }
-    if options.has(Role::Events) {
-        let events = EventService::with_options(stores.log.clone(), options.events.clone());
-        events.register(metrics);
-        local.events = Some(Arc::new(events));
-    }
-    if options.has(Role::Gateway) {
-        local.gateway = Some(Arc::new(Letterbox::new(ledger.clone())));
-    }
-    Ok(Services { local, entries, ledger, watching, pictures, bus })
-}
-
-fn failed(role: &'static str, source: impl std::error::Error + Send + Sync + 'static) -> NodeError {
-    NodeError::Service { role, source: source.into() }
-}
-
-/// Announces the node and starts its gateway, if it has that role. Called within the actix system.
-#[allow(clippy::too_many_arguments)] // each is made once, and here they meet
-async fn join(
-    options: &Options,
-    access: Access,
-    id: NodeId,
-    stores: &Stores,
-    metrics: &Arc<Metrics>,
-    made: Services,
-    address: String,
-    services: &Handle,
-) -> Result<Node, NodeError> {
-    let record = NodeRecord {
-        id: id.clone(),
-        address,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        roles: options.cluster.roles.iter().map(|role| role.name().to_owned()).collect(),
-        entries: Vec::new(),
-    };
-    let starting = Discovery::start(stores.registry.clone(), stores.log.clone(), record, made.entries);
-    let discovery = services.spawn(starting).await.expect("starting does not panic")?;
-    let bus = Bus::new(id.clone(), made.local, &discovery, options.bus.clone(), services.clone());
-    made.bus.send_replace(Some(bus.clone()));
-    let calls = bus.clone();
-    metrics.watch("bus_calls_in_flight", "Calls in flight at each node", "node", move || {
-        let count = |(node, calls): (NodeId, usize)| (node.0, i64::try_from(calls).unwrap_or(i64::MAX));
-        calls.in_flight().into_iter().map(count).collect()
-    });
-
-    let gateway = options.has(Role::Gateway).then(|| {
-        Gateway::start(Parts {
-            options: options.server.clone(),
-            access,
-            node: id.clone(),
-            ledger: made.ledger,
-            bus: &bus,
-            discovery: discovery.clone(),
-            stores,
-            metrics: metrics.clone(),
-        })
-    });
-    discovery.settled().await;
-    if let Some(gateway) = &gateway {
-        gateway.caught_up().await;
-    }
-    Ok(Node { id, bus, discovery, gateway, _pictures: made.pictures })
 }
 
 #[allow(clippy::too_many_arguments)] // each is made once, and here they meet
