@@ -37,6 +37,8 @@ pub enum Step {
     Accepted,
     /// A notification that belongs to it: the JSON text of a whole message.
     Notice(String),
+    /// A question to the client that the call waits for: the JSON text of a whole message.
+    Question(String),
     /// Its end: the JSON text of the result, or why there is none.
     Done(Result<String, Refusal>),
 }
@@ -99,7 +101,7 @@ pub struct Call {
     progress: f64,
     accepted: bool,
     asking: Asking,
-    /// Messages that go before anything else.
+    /// Questions that go before anything else.
     outbox: VecDeque<String>,
     waiting: Option<Waiting>,
 }
@@ -138,7 +140,7 @@ impl Call {
     pub async fn step(&mut self) -> Step {
         loop {
             if let Some(message) = self.outbox.pop_front() {
-                return Step::Notice(message);
+                return Step::Question(message);
             }
             let until = self.idle_until.min(self.until);
             let happened = timeout_at(until, self.happen()).await;
@@ -154,6 +156,11 @@ impl Call {
                 return step;
             }
         }
+    }
+
+    /// A question that was taken, but not sent, is the next step again.
+    pub fn put_back(&mut self, question: String) {
+        self.outbox.push_front(question);
     }
 
     /// Waits for whatever comes next: the client's answers, the stream's opening, or an event of it.

@@ -366,6 +366,10 @@ impl Dispatch {
         match call.step().await {
             Step::Done(Ok(result)) => Ok(Reply::Result(result)),
             Step::Done(Err(refusal)) => Err(refusal),
+            Step::Question(question) => {
+                call.put_back(question);
+                Ok(Reply::Call(call))
+            }
             Step::Accepted | Step::Notice(_) => Ok(Reply::Call(call)),
         }
     }

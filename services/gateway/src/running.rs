@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use switchyard_mcp::{Id, Message, Refusal, jsonrpc};
+use switchyard_mcp::{Id, Message, Refusal, RpcError, jsonrpc};
 use switchyard_telemetry::trace::TraceContext;
 use tokio::{sync::mpsc, time::timeout};
 
@@ -52,7 +52,7 @@ impl Running {
 pub enum Outcome {
     /// Its answer.
     Done(Result<String, Refusal>),
-    /// It goes on; the first notice may be here already.
+    /// It goes on; the first message may be here already.
     Goes(Running, Option<String>),
     /// Its client cancelled it: there is no answer.
     Cancelled,
@@ -71,11 +71,20 @@ pub async fn first_word(mut running: Running, patience: Option<Duration>) -> Out
         };
         match step {
             Some(Step::Done(done)) => return Outcome::Done(done),
-            Some(Step::Notice(notice)) if patience.is_some() => return Outcome::Goes(running, Some(notice)),
+            Some(Step::Notice(message) | Step::Question(message)) if patience.is_some() => {
+                return Outcome::Goes(running, Some(message));
+            }
+            Some(Step::Question(_)) => return Outcome::Done(Err(cannot_ask())),
             Some(Step::Accepted | Step::Notice(_)) => {}
             None => return Outcome::Cancelled,
         }
     }
+}
+
+/// The call asks its client, who takes no stream on which it could be asked.
+fn cannot_ask() -> Refusal {
+    let message = "this asks its client something, which takes an answer by `text/event-stream`";
+    Refusal::new(200, RpcError::internal(message))
 }
 
 /// Sends the rest of a call as frames. Ends with the call, or when the client has gone.
@@ -87,19 +96,27 @@ pub async fn carry(
     framing: Framing,
     observed: Observed,
 ) {
-    let mut notice = first;
+    // It may be a question, so room for it is waited for.
+    if let Some(first) = first
+        && !matches!(timeout(LAST_WORD, frames.send(framing(&first))).await, Ok(Ok(())))
+    {
+        return;
+    }
     loop {
-        if let Some(notice) = notice.take() {
-            // A client that does not read misses notices, and nobody waits for it.
-            _ = frames.try_send(framing(&notice));
-        }
         let step = tokio::select! {
             () = frames.closed() => return,
             step = running.step() => step,
         };
         match step {
             Some(Step::Accepted) => {}
-            Some(Step::Notice(next)) => notice = Some(next),
+            // A client that does not read misses notices, and nobody waits for it.
+            Some(Step::Notice(notice)) => _ = frames.try_send(framing(&notice)),
+            Some(Step::Question(question)) => {
+                // One that cannot be asked, because it does not read, has gone.
+                if !matches!(timeout(LAST_WORD, frames.send(framing(&question))).await, Ok(Ok(()))) {
+                    return;
+                }
+            }
             Some(Step::Done(done)) => {
                 let last = framing(&answer(&id, &done));
                 if timeout(LAST_WORD, frames.send(last)).await.is_ok_and(|sent| sent.is_ok()) {
@@ -168,6 +185,7 @@ async fn drive(dispatch: &Dispatch, session: &Live, body: &[u8], trace: &TraceCo
         match call.step().await {
             // A client that does not read misses notices, and the call does not wait for it.
             Step::Notice(notice) => _ = steps.try_send(Step::Notice(notice)),
+            question @ Step::Question(_) => tell(&steps, question).await,
             Step::Accepted => {}
             done @ Step::Done(_) => return tell(&steps, done).await,
         }
