@@ -148,3 +148,11 @@ pub async fn eventually<T>(mut step: impl AsyncFnMut() -> Option<T>) -> T {
         sleep(Duration::from_millis(10)).await;
     }
 }
+
+/// What a future returns.
+///
+/// # Panics
+/// When it has not after twenty seconds.
+pub async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("what was waited for happens")
+}

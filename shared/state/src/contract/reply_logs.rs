@@ -5,7 +5,10 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Fresh, fresh_stores, reply_logs_life};
-use crate::{Limits, NodeId, ReplyBatch, ReplyId, ReplyLimits, ReplyLog, SessionId, testing::PATIENCE};
+use crate::{
+    Limits, NodeId, ReplyBatch, ReplyId, ReplyLimits, ReplyLog, SessionId,
+    testing::{PATIENCE, in_time},
+};
 
 type Log = Arc<dyn ReplyLog>;
 
@@ -113,7 +116,7 @@ async fn a_waiting_read_returns_the_first_event_that_comes(log: Log) {
 
     // Of the second it cannot be known whether such a number comes.
     for after in [3, 100] {
-        let read = log.read(&id, after, Duration::MAX);
+        let read = in_time(log.read(&id, after, Duration::MAX));
         let later = async {
             sleep(Duration::from_millis(50)).await;
             append(&log, &id, 1).await;
@@ -130,7 +133,7 @@ async fn a_waiting_read_returns_when_the_call_ends_without_an_event(log: Log) {
         let id = opened(&log, &format!("stream {events}")).await;
         append(&log, &id, events).await;
 
-        let read = log.read(&id, events as u64, Duration::MAX);
+        let read = in_time(log.read(&id, events as u64, Duration::MAX));
         let later = async {
             sleep(Duration::from_millis(50)).await;
             log.close(&id).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Value;
 use switchyard_state::{
     NodeId, ReplyId, ReplyLog, SessionId, StoreError,
-    testing::{RedisServer, eventually},
+    testing::{RedisServer, eventually, in_time},
 };
 
 use super::{cluster::create, node, waits::blocked};
@@ -27,7 +27,7 @@ async fn a_reply_written_at_one_node_is_followed_at_another_to_its_end() {
     let follow = async {
         let mut seen = Vec::new();
         loop {
-            let batch = other.read(&id, seen.last().copied().unwrap_or(0), LONG).await.unwrap().unwrap();
+            let batch = in_time(other.read(&id, seen.last().copied().unwrap_or(0), LONG)).await.unwrap().unwrap();
             assert_eq!(batch.node, NodeId("node".into()));
             seen.extend(batch.events.iter().map(|(number, _)| *number));
             if batch.closed {
@@ -46,7 +46,7 @@ async fn the_end_of_a_silent_call_wakes_a_reader_at_another_node() {
     let (one, other) = (node(&server).replies, node(&server).replies);
     let id = opened(&*one, "stream").await;
 
-    let read = other.read(&id, 0, LONG);
+    let read = in_time(other.read(&id, 0, LONG));
     let close = async {
         eventually(async || (blocked(&server).await == 1).then_some(())).await;
         one.close(&id).await.unwrap();
@@ -137,7 +137,7 @@ async fn more_readers_wait_than_there_are_connections_and_all_hear_the_end() {
     let mut readers = tokio::task::JoinSet::new();
     for _ in 0..100 {
         let (other, id) = (other.clone(), id.clone());
-        readers.spawn(async move { other.read(&id, 0, LONG).await.unwrap().unwrap() });
+        readers.spawn(async move { in_time(other.read(&id, 0, LONG)).await.unwrap().unwrap() });
     }
     eventually(async || (blocked(&server).await == 64).then_some(())).await;
 
