@@ -112,19 +112,9 @@ impl Revision {
         matches!(self, Self::V2025_03_26)
     }
 
-    /// Whether a broken stream can be resumed where it ended.
-    pub const fn resumes_streams(self) -> bool {
-        matches!(self, Self::V2025_03_26 | Self::V2025_06_18 | Self::V2025_11_25)
-    }
-
     /// Whether structured output and its schema may be anything, or only objects.
     pub const fn structures_anything(self) -> bool {
         matches!(self, Self::V2026_07_28)
-    }
-
-    /// Whether a stream may end before its answer, with `retry` saying when to come back.
-    pub const fn has_retry(self) -> bool {
-        matches!(self, Self::V2025_11_25)
     }
 }
 
