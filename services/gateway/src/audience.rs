@@ -130,6 +130,15 @@ impl Audience {
         self.streams.iter().filter(carries).for_each(|stream| stream.pending.mark(topic.clone(), at, cause));
     }
 
+    /// A fact that an earlier stream had left to send, which this one goes on for.
+    pub fn repeat(&self, id: &str, topic: &Topic, at: Offset, cause: &str) {
+        if self.wants(topic, at)
+            && let Some(stream) = self.streams.iter().find(|stream| stream.id == id)
+        {
+            stream.pending.mark(topic.clone(), at, cause);
+        }
+    }
+
     fn wants(&self, topic: &Topic, at: Offset) -> bool {
         match topic {
             Topic::List(_) => true,

@@ -314,6 +314,12 @@ impl CallTable {
         cancel.is_some_and(|cancel| cancel.send(()).is_ok())
     }
 
+    /// The sessions, and connections, whose calls run; one may be named more than once.
+    pub fn sessions(&self) -> Vec<String> {
+        let by_id = self.by_id.lock().expect("nothing panics while holding it");
+        by_id.keys().map(|(session, _)| session.clone()).collect()
+    }
+
     /// How many calls run.
     pub fn running(&self) -> usize {
         self.count.load(Ordering::Relaxed)

@@ -3,11 +3,14 @@
 //! One actor a stream. It takes the stream's news when the client has room for it, and lives as long as the socket:
 //! when the client hangs up it stops, and tells the fan-out. When the gateway drains, a listen stream gets its result.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, WrapFuture};
 use bytes::Bytes;
-use switchyard_mcp::{Id, Refusal, Revision, RpcError, jsonrpc, notifications, notifications::Filter, results};
+use switchyard_mcp::{Id, Refusal, Revision, jsonrpc, notifications, notifications::Filter, results};
 use switchyard_state::{Offset, SessionId};
 use switchyard_telemetry::trace;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,11 +18,14 @@ use tracing::{info_span, warn};
 
 use crate::{
     dispatch::Dispatch,
+    event_id::{EventId, Passed},
     failure,
     floor::Standing,
     ledger::OpenStream,
     pending::{News, Pending, Topic},
     places,
+    sessions::Live,
+    sse,
     subscriptions::{Join, Leave},
 };
 
@@ -41,6 +47,8 @@ pub struct Connection {
     framing: Framing,
     /// What the client wants to hear on a listen stream; taken when it joins.
     filter: Option<Filter>,
+    /// Where an earlier stream broke off, which this one goes on for; taken when it joins.
+    passed: Option<Passed>,
     /// Told whether the stream could be opened; taken when that is known.
     opened: Option<oneshot::Sender<Result<(), Refusal>>>,
     /// The number by which a listen stream leaves, once it has joined.
@@ -53,8 +61,17 @@ pub struct Connection {
 
 #[derive(Clone)]
 enum StreamKind {
-    Listen { id: Id, revision: Revision },
-    Standing(Standing),
+    Listen {
+        id: Id,
+        revision: Revision,
+    },
+    Standing {
+        standing: Standing,
+        /// Its client can go on after an event whose name it knows.
+        is_resumable: bool,
+        /// How long its client should wait before it comes back, where its revision has a way to say that.
+        retry: Option<Duration>,
+    },
 }
 
 /// Opens a `subscriptions/listen` stream; its first frame is the acknowledgement.
@@ -74,7 +91,8 @@ pub async fn listen(
         .try_send(framing(&notifications::acknowledged(id.as_json(), &filter)))
         .expect("the channel is new, and so has room");
     let kind = StreamKind::Listen { id: id.clone(), revision };
-    Connection::open(dispatch, kind, Some(filter), frames, framing, ticket).await?;
+    let stream = Opening { kind, filter: Some(filter), passed: None, frames, framing, ticket };
+    Connection::open(dispatch, stream).await?;
     Ok(body)
 }
 
@@ -87,25 +105,54 @@ pub async fn stand(
     session: &SessionId,
     framing: Framing,
 ) -> Result<mpsc::Receiver<Bytes>, Refusal> {
+    let standing = Standing::new(&dispatch.gateway.node, session);
+    open_standing(dispatch, StreamKind::Standing { standing, is_resumable: false, retry: None }, None, framing).await
+}
+
+/// Opens a session's standing stream as an event stream with names, after the event that its client got last.
+///
+/// # Errors
+/// 404 when the session is gone, 503 while the store is away or too many streams are open.
+pub async fn stand_or_resume(
+    dispatch: &Dispatch,
+    session: &Live,
+    passed: Option<Passed>,
+) -> Result<mpsc::Receiver<Bytes>, Refusal> {
+    let gateway = &dispatch.gateway;
+    let standing = Standing::new(&gateway.node, &session.record.id);
+    let retry = session.revision.primes_streams().then_some(gateway.options.stream_retry);
+    let kind = StreamKind::Standing { standing, is_resumable: session.revision.can_resume(), retry };
+    open_standing(dispatch, kind, passed, sse::event).await
+}
+
+async fn open_standing(
+    dispatch: &Dispatch,
+    kind: StreamKind,
+    passed: Option<Passed>,
+    framing: Framing,
+) -> Result<mpsc::Receiver<Bytes>, Refusal> {
     let ticket = dispatch.gateway.stream("standing")?;
     let (frames, body) = mpsc::channel(FRAMES);
-    let kind = StreamKind::Standing(Standing::new(&dispatch.gateway.node, session));
-    Connection::open(dispatch, kind, None, frames, framing, ticket).await?;
+    Connection::open(dispatch, Opening { kind, filter: None, passed, frames, framing, ticket }).await?;
     Ok(body)
 }
 
+/// A stream that is to be opened.
+struct Opening {
+    kind: StreamKind,
+    filter: Option<Filter>,
+    passed: Option<Passed>,
+    frames: mpsc::Sender<Bytes>,
+    framing: Framing,
+    ticket: places::Place,
+}
+
 impl Connection {
-    async fn open(
-        dispatch: &Dispatch,
-        kind: StreamKind,
-        filter: Option<Filter>,
-        frames: mpsc::Sender<Bytes>,
-        framing: Framing,
-        ticket: places::Place,
-    ) -> Result<(), Refusal> {
+    async fn open(dispatch: &Dispatch, stream: Opening) -> Result<(), Refusal> {
+        let Opening { kind, filter, passed, frames, framing, ticket } = stream;
         let (opened, waiting) = oneshot::channel();
         let open = match &kind {
-            StreamKind::Standing(standing) => Some(dispatch.gateway.ledger.open(&standing.stream)),
+            StreamKind::Standing { standing, .. } => Some(dispatch.gateway.ledger.open(&standing.stream)),
             StreamKind::Listen { .. } => None,
         };
         let connection = Self {
@@ -115,6 +162,7 @@ impl Connection {
             frames,
             framing,
             filter,
+            passed,
             opened: Some(opened),
             number: Arc::default(),
             _ticket: ticket,
@@ -133,14 +181,19 @@ struct Carrier {
     frames: mpsc::Sender<Bytes>,
     framing: Framing,
     number: Arc<OnceLock<u64>>,
+    /// Where a standing stream began, once it has.
+    began: Option<Passed>,
     draining: watch::Receiver<bool>,
 }
 
 impl Carrier {
     /// Enters the stream. Not given up half-way: what it takes is bounded, and its end undoes the whole of it.
-    async fn enter(&self, filter: Option<Filter>) -> Result<(), Refusal> {
+    async fn enter(&mut self, filter: Option<Filter>, passed: Option<Passed>) -> Result<(), Refusal> {
         match &self.kind {
-            StreamKind::Standing(standing) => standing.take_place(&self.dispatch, &self.pending).await,
+            StreamKind::Standing { standing, .. } => {
+                self.began = Some(standing.take_place(&self.dispatch, &self.pending, passed).await?);
+                Ok(())
+            }
             StreamKind::Listen { .. } => {
                 let join = Join { filter: filter.unwrap_or_default(), pending: self.pending.clone() };
                 let joined = self.dispatch.gateway.fanout.send(join).await;
@@ -153,37 +206,67 @@ impl Carrier {
 
     /// Moves news to the client until either is gone, or the gateway drains.
     async fn carry(mut self) {
+        if let (StreamKind::Standing { retry: Some(retry), .. }, Some(began)) = (&self.kind, &self.began) {
+            // Nothing was said yet, so there is room.
+            _ = self.frames.try_send(sse::priming(&EventId::Standing(began.clone()), *retry));
+        }
+        let frames = self.frames.clone();
         loop {
             let room = tokio::select! {
-                () = self.frames.closed() => return,
+                () = frames.closed() => return,
                 _ = self.draining.wait_for(|draining| *draining) => break,
-                room = self.frames.reserve() => room,
+                room = frames.reserve() => room,
             };
             let Ok(room) = room else { return };
             let news = tokio::select! {
-                () = self.frames.closed() => return,
+                () = frames.closed() => return,
                 _ = self.draining.wait_for(|draining| *draining) => break,
                 news = self.pending.next() => news,
             };
             match news {
                 News::Changed(topic, at, cause) => {
-                    room.send((self.framing)(&self.kind.notification(&topic, at, &cause)));
+                    let message = self.kind.notification(&topic, at, &cause);
+                    room.send(self.frame(at, &message));
                 }
                 News::FloorIsFree => self.retake().await,
                 News::Ended => return,
             }
         }
-        if let Some(last) = self.kind.last_word() {
+        if let Some(last) = self.last_frame() {
             // The client may be gone already, and then nobody misses it.
-            _ = self.frames.try_send((self.framing)(&last));
+            _ = frames.try_send(last);
+        }
+    }
+
+    /// A message with its name, where the client can go on after it.
+    fn frame(&self, at: Offset, message: &str) -> Bytes {
+        match (&self.kind, &self.began) {
+            (StreamKind::Standing { is_resumable: true, .. }, Some(began)) => {
+                sse::named_event(&EventId::Standing(Passed { offset: at, ..began.clone() }), message)
+            }
+            _ => (self.framing)(message),
+        }
+    }
+
+    /// What the client hears when the server ends the stream.
+    fn last_frame(&self) -> Option<Bytes> {
+        match &self.kind {
+            StreamKind::Listen { id, revision } => {
+                let result = results::listen_ended(id.as_json(), *revision);
+                Some((self.framing)(&jsonrpc::success(id, &result)))
+            }
+            StreamKind::Standing { retry, .. } => retry.map(sse::retry),
         }
     }
 
     /// A silent stream takes the floor that another one left, and what was not sent there.
-    async fn retake(&self) {
-        let StreamKind::Standing(standing) = &self.kind else { return };
-        if let Err(refusal) = standing.take_place(&self.dispatch, &self.pending).await {
-            warn!(session = %standing.session, reason = %refusal.error.message, "a stream could not take the floor");
+    async fn retake(&mut self) {
+        let StreamKind::Standing { standing, .. } = &self.kind else { return };
+        match standing.take_place(&self.dispatch, &self.pending, None).await {
+            Ok(began) => self.began = Some(began),
+            Err(refusal) => {
+                warn!(session = %standing.session, reason = %refusal.error.message, "a stream could not take the floor");
+            }
         }
     }
 }
@@ -192,7 +275,7 @@ impl StreamKind {
     fn notification(&self, topic: &Topic, at: Offset, cause: &str) -> String {
         let subscription = match self {
             Self::Listen { id, .. } => Some(id.as_json()),
-            Self::Standing(_) => None,
+            Self::Standing { .. } => None,
         };
         let (method, message) = match topic {
             Topic::List(list) => ("list_changed", notifications::list_changed(*list, subscription)),
@@ -210,21 +293,11 @@ impl StreamKind {
         );
         if !span.is_disabled() {
             trace::continue_from(&span, cause, "");
-            if let Self::Standing(standing) = self {
+            if let Self::Standing { standing, .. } = self {
                 span.record("mcp.session.id", standing.session.0.as_str());
             }
         }
         message
-    }
-
-    /// What the client hears when the server ends the stream.
-    fn last_word(&self) -> Option<String> {
-        match self {
-            Self::Listen { id, revision, .. } => {
-                Some(jsonrpc::success(id, &results::listen_ended(id.as_json(), *revision)))
-            }
-            Self::Standing(_) => None,
-        }
     }
 }
 
@@ -232,18 +305,19 @@ impl Actor for Connection {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let carrier = Carrier {
+        let mut carrier = Carrier {
             dispatch: self.dispatch.clone(),
             kind: self.kind.clone(),
             pending: self.pending.clone(),
             frames: self.frames.clone(),
             framing: self.framing,
             number: self.number.clone(),
+            began: None,
             draining: self.dispatch.gateway.draining(),
         };
-        let (filter, opened) = (self.filter.take(), self.opened.take());
+        let (filter, passed, opened) = (self.filter.take(), self.passed.take(), self.opened.take());
         let work = async move {
-            let entered = carrier.enter(filter).await;
+            let entered = carrier.enter(filter, passed).await;
             let is_in = entered.is_ok();
             // Whoever asked may have gone meanwhile; then the stream ends at once.
             _ = opened.map(|opened| opened.send(entered));
@@ -262,19 +336,11 @@ impl Actor for Connection {
                     self.dispatch.gateway.fanout.do_send(Leave(*number));
                 }
             }
-            StreamKind::Standing(standing) => {
+            StreamKind::Standing { standing, .. } => {
                 let (standing, dispatch, pending) = (standing.clone(), self.dispatch.clone(), self.pending.clone());
                 // Owned by nobody: it outlives the stream by a few bounded requests, and then ends by itself.
                 actix_rt::spawn(async move { standing.leave(&dispatch, pending).await });
             }
         }
     }
-}
-
-/// Refuses to go on where a stream broke off: nothing here numbers its events yet.
-pub fn cannot_resume() -> Refusal {
-    Refusal::new(
-        400,
-        RpcError::invalid_request("there is no event of that `Last-Event-ID`; open the stream without it"),
-    )
 }

@@ -26,10 +26,13 @@ use switchyard_telemetry::trace::TraceContext;
 use tokio::{sync::mpsc, time::timeout};
 
 use crate::{
-    connection,
+    batch, connection,
     dispatch::{Asked, Dispatch, Reply},
+    event_id::EventId,
     media::{self, Accepts},
     observe::{Observed, Seen},
+    replies::{self, Speech, Word},
+    resuming,
     running::{self, Outcome, Running},
     sessions::{Live, gone},
     sse, websocket,
@@ -39,6 +42,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How long a client should wait before it tries again what was refused because of load or an outage, in seconds.
 const RETRY_AFTER: &str = "1";
@@ -78,10 +82,18 @@ async fn receive(request: &HttpRequest, payload: web::Payload, dispatch: &Dispat
     check_sender(request, dispatch)?;
     let body = read_body(request, payload, dispatch).await?;
     let accepts = Accepts::of(request.headers())?;
-    let message = jsonrpc::decode(&body).map_err(undecodable)?;
-
     let headers = ProtocolHeaders::of(request.headers());
     let session = session_header(request.headers());
+    let message = match jsonrpc::decode(&body) {
+        Err(DecodeError::Batch) if session.is_some() => {
+            let live = find_session(dispatch, session, &headers).await?;
+            if !live.revision.has_batches() {
+                return Err(undecodable(DecodeError::Batch));
+            }
+            return Ok(batch::receive(request, dispatch, live, &body, accepts).await?);
+        }
+        message => message.map_err(undecodable)?,
+    };
     let (method, params) = match &message {
         Message::Request(request) => (Some(request.method.as_ref()), request.params),
         Message::Notification { method, params } => (Some(method.as_ref()), *params),
@@ -206,8 +218,32 @@ async fn in_session(
         }
     };
 
+    let (observed, is_call) = begin_in_session(request, dispatch, &live, &asked);
+    let trace = observed.context();
+    if is_call {
+        let entered = dispatch.gateway.ledger.calls.enter_named(&live.record.id.0, &asked.id);
+        let entered = entered.map_err(|refusal| Failed { refusal, id: Some(asked.id.clone()) })?;
+        let running = running::detach(dispatch, live.clone(), body.clone(), trace, entered);
+        return Ok(reply(dispatch, &live, asked.id, running, accepts, observed).await);
+    }
+    let done = match dispatch.ask_in_session(&live, &asked, &trace).await {
+        Ok(Reply::Result(result)) => Ok(result),
+        Ok(Reply::Call(_) | Reply::Listen(_)) => Err(Refusal::method_not_found(&asked.method)),
+        Err(refusal) => Err(refusal),
+    };
+    Ok(finish(dispatch, &asked.id, done, accepts, observed))
+}
+
+/// Notes that a session's request begins. `true` with it when the request is a call.
+pub fn begin_in_session(
+    request: &HttpRequest,
+    dispatch: &Dispatch,
+    live: &Live,
+    asked: &Request<'_>,
+) -> (Observed, bool) {
     let params = Params::read(asked.params).unwrap_or_default();
-    let target = Method::named(&asked.method, live.revision).and_then(|method| params.name_for(method).ok());
+    let method = Method::named(&asked.method, live.revision);
+    let target = method.and_then(|method| params.name_for(method).ok());
     let seen = Seen {
         id: &asked.id,
         method: &asked.method,
@@ -218,19 +254,7 @@ async fn in_session(
     };
     let gateway = &dispatch.gateway;
     let observed = Observed::begin(gateway.metrics.clone(), &gateway.node.0, seen, &Meta::read(params.meta));
-    let trace = observed.context();
-    if Method::named(&asked.method, live.revision).is_some_and(Method::is_call) {
-        let entered = gateway.ledger.calls.enter_named(&live.record.id.0, &asked.id);
-        let entered = entered.map_err(|refusal| Failed { refusal, id: Some(asked.id.clone()) })?;
-        let running = running::detach(dispatch, live, body.clone(), trace, entered);
-        return Ok(respond(dispatch, asked.id, running, accepts, observed).await);
-    }
-    let done = match dispatch.ask_in_session(&live, &asked, &trace).await {
-        Ok(Reply::Result(result)) => Ok(result),
-        Ok(Reply::Call(_) | Reply::Listen(_)) => Err(Refusal::method_not_found(&asked.method)),
-        Err(refusal) => Err(refusal),
-    };
-    Ok(finish(dispatch, &asked.id, done, accepts, observed))
+    (observed, method.is_some_and(Method::is_call))
 }
 
 async fn get(request: HttpRequest, dispatch: web::Data<Dispatch>) -> HttpResponse {
@@ -247,10 +271,13 @@ async fn open_stream(request: &HttpRequest, dispatch: &Dispatch) -> Result<HttpR
         return Err(media::not_acceptable("a session's stream is `text/event-stream`"));
     }
     let live = find_session(dispatch, Some(session), &headers).await?;
-    if request.headers().contains_key("last-event-id") {
-        return Err(connection::cannot_resume());
-    }
-    let frames = connection::stand(dispatch, &live.record.id, sse::event).await?;
+    let last = request.headers().get(LAST_EVENT).filter(|_| live.revision.can_resume());
+    let frames = match last.map(|last| last.to_str().ok().and_then(EventId::parse)) {
+        None => connection::stand_or_resume(dispatch, &live, None).await?,
+        Some(Some(EventId::Standing(passed))) => connection::stand_or_resume(dispatch, &live, Some(passed)).await?,
+        Some(Some(EventId::Reply { stream, number })) => resuming::resume(dispatch, &live, stream, number).await?,
+        Some(None) => return Err(resuming::unknown_event()),
+    };
     Ok(stream(dispatch, frames))
 }
 
@@ -369,6 +396,34 @@ async fn respond(dispatch: &Dispatch, id: Id, running: Running, accepts: Accepts
     }
 }
 
+/// Answers a session's call as [`respond`] does, but keeps what becomes a stream for its client to go on with.
+async fn reply(
+    dispatch: &Dispatch,
+    live: &Live,
+    id: Id,
+    running: Running,
+    accepts: Accepts,
+    observed: Observed,
+) -> HttpResponse {
+    let patience = accepts.streams().then_some(dispatch.gateway.options.stream_after);
+    match running::first_word(running, patience).await {
+        Outcome::Done(done) => finish(dispatch, &id, done, accepts, observed),
+        Outcome::Cancelled => {
+            let (_, frames) = running::frames();
+            stream(dispatch, frames)
+        }
+        Outcome::Goes(running, first) => {
+            let (sender, frames) = running::frames();
+            let kept = replies::Reply::new(dispatch, live, std::slice::from_ref(&id));
+            // It may be a question, and a notice that came first is not missed either.
+            let first = first.map(Word::Question).into_iter().collect();
+            // Ends with the call, whatever becomes of the response.
+            actix_rt::spawn(kept.carry(first, Speech::Call { running, id, observed: Some(observed) }, sender));
+            stream(dispatch, frames)
+        }
+    }
+}
+
 /// A whole answer, as JSON, or as a stream of one event for a client that takes nothing else.
 fn finish(
     dispatch: &Dispatch,
@@ -391,6 +446,11 @@ fn whole(dispatch: &Dispatch, status: u16, message: String, accepts: Accepts) ->
         return stream(dispatch, frames);
     }
     json(&mut builder(status), message)
+}
+
+/// Several messages as a whole answer.
+pub fn array(messages: &[String]) -> HttpResponse {
+    json(&mut builder(200), format!("[{}]", messages.join(",")))
 }
 
 /// An event stream of these frames.

@@ -6,11 +6,13 @@
 
 mod asking;
 mod audience;
+mod batch;
 mod calls;
 mod catalog;
 mod connection;
 mod conversation;
 pub mod dispatch;
+mod event_id;
 mod facts;
 mod failure;
 mod floor;
@@ -23,6 +25,8 @@ mod observe;
 mod options;
 mod pending;
 mod places;
+mod replies;
+mod resuming;
 mod running;
 mod seal;
 mod sessions;
@@ -47,7 +51,7 @@ use arc_swap::ArcSwap;
 use switchyard_access::Access;
 use switchyard_bus::{Bus, Discovery};
 use switchyard_mcp::Refusal;
-use switchyard_state::{EventLog, NodeId, Registry, SessionStore, Snapshot, Stores};
+use switchyard_state::{EventLog, NodeId, Registry, ReplyLog, SessionStore, Snapshot, Stores};
 use switchyard_telemetry::{Metrics, metrics::Counter};
 use tokio::sync::watch;
 
@@ -85,6 +89,7 @@ pub struct Gateway {
     pub(crate) ledger: Ledger,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) replies: Arc<dyn ReplyLog>,
     registry: Arc<dyn Registry>,
     pub(crate) fanout: Addr<Fanout>,
     pub(crate) discovery: Discovery,
@@ -122,7 +127,8 @@ impl Gateway {
     /// A gateway that knows what the cluster offers and hears every fact. Runs on the calling actix system.
     pub fn start(parts: Parts<'_>) -> Arc<Self> {
         let Parts { options, access, node, ledger, bus, discovery, stores, metrics } = parts;
-        let fanout = Fanout::new(bus.clone(), discovery.clone(), stores.sessions.clone(), options.session_ttl);
+        let sessions = stores.sessions.clone();
+        let fanout = Fanout::new(bus.clone(), discovery.clone(), sessions, options.session_ttl, ledger.clone());
         let snapshot = discovery.snapshot();
         let unasked = Counter::default();
         metrics.register("answers_dropped", "Answers of clients that nobody waited for", unasked.clone());
@@ -136,6 +142,7 @@ impl Gateway {
             ledger,
             sessions: stores.sessions.clone(),
             log: stores.log.clone(),
+            replies: stores.replies.clone(),
             registry: stores.registry.clone(),
             fanout: fanout.start(),
             discovery,

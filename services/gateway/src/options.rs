@@ -60,6 +60,12 @@ pub struct GatewayOptions {
     #[schemars(with = "duration::Text")]
     pub keep_alive: Duration,
 
+    /// How long a client should wait before it comes back for the rest of a stream, where its revision has a way to say
+    /// that.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub stream_retry: Duration,
+
     /// How long a client on a connection of its own (WebSocket, HTTP+SSE, sockets) may be silent, such as `5m`. Before
     /// that it is asked for a sign of life: over WebSocket each `keepAlive`, in sessions on the others after half of it.
     /// One that waits for an answer is not silent.
@@ -126,6 +132,7 @@ impl Default for GatewayOptions {
             body_timeout: Duration::from_secs(30),
             session_ttl: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
+            stream_retry: Duration::from_secs(1),
             idle_timeout: Duration::from_secs(5 * 60),
             write_timeout: Duration::from_secs(30),
             stream_after: Duration::from_secs(1),

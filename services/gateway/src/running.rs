@@ -23,7 +23,7 @@ use crate::{
 const NOTICES: usize = 64;
 
 /// How long a client that does not read may keep a finished call's answer waiting.
-const LAST_WORD: Duration = Duration::from_secs(30);
+pub const LAST_WORD: Duration = Duration::from_secs(30);
 
 /// Where a call's steps come from.
 pub enum Running {
@@ -82,7 +82,7 @@ pub async fn first_word(mut running: Running, patience: Option<Duration>) -> Out
 }
 
 /// The call asks its client, who takes no stream on which it could be asked.
-fn cannot_ask() -> Refusal {
+pub fn cannot_ask() -> Refusal {
     let message = "this asks its client something, which takes an answer by `text/event-stream`";
     Refusal::new(200, RpcError::internal(message))
 }

@@ -13,6 +13,8 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, interval_at},
 };
 
+use crate::event_id::EventId;
+
 /// One message as an event. JSON has line breaks only between its tokens, where a space does as well.
 pub fn event(json: &str) -> Bytes {
     let mut event = String::with_capacity(json.len() + 24);
@@ -20,6 +22,22 @@ pub fn event(json: &str) -> Bytes {
     event.push_str(&one_line(json));
     event.push_str("\n\n");
     event.into()
+}
+
+/// The same, with the name by which its client can go on after it.
+pub fn named_event(id: &EventId, json: &str) -> Bytes {
+    format!("id: {id}\nevent: message\ndata: {}\n\n", one_line(json)).into()
+}
+
+/// An event without a message, from which a client can go on when the stream breaks off before it says anything; and
+/// how long the client should wait before it does.
+pub fn priming(id: &EventId, retry: Duration) -> Bytes {
+    format!("id: {id}\nretry: {}\ndata: \n\n", retry.as_millis()).into()
+}
+
+/// Says how long the client should wait before it comes back; the stream ends after this.
+pub fn retry(after: Duration) -> Bytes {
+    format!("retry: {}\n\n", after.as_millis()).into()
 }
 
 /// The same JSON on one line.
@@ -68,5 +86,13 @@ mod tests {
 
         let text = String::from_utf8_lossy(&frame).into_owned();
         assert_eq!(text, "event: message\ndata: {   \"a\": \"x\\ny\" }\n\n");
+    }
+
+    #[test]
+    fn an_event_with_a_name_says_it_first() {
+        let id = EventId::Reply { stream: "a".into(), number: 1 };
+
+        assert_eq!(named_event(&id, "{}"), "id: reply/a/1\nevent: message\ndata: {}\n\n");
+        assert_eq!(priming(&id, Duration::from_secs(1)), "id: reply/a/1\nretry: 1000\ndata: \n\n");
     }
 }

@@ -23,7 +23,8 @@ use tracing::{debug, warn};
 
 use crate::{
     audience::Audience,
-    pending::{Pending, Topic},
+    ledger::Ledger,
+    pending::{Cause, Pending, Topic},
 };
 
 /// How long to wait before an event stream that ended is opened again.
@@ -38,6 +39,8 @@ pub struct Fanout {
     discovery: Discovery,
     sessions: Arc<dyn SessionStore>,
     session_ttl: Duration,
+    /// Whose calls run.
+    ledger: Ledger,
     /// The last offset heard, and the epoch that it is of; empty before the first position.
     position: Offset,
     epoch: String,
@@ -55,12 +58,19 @@ struct Listen {
 
 impl Fanout {
     /// An actor that has heard nothing yet.
-    pub fn new(bus: Bus, discovery: Discovery, sessions: Arc<dyn SessionStore>, session_ttl: Duration) -> Self {
+    pub fn new(
+        bus: Bus,
+        discovery: Discovery,
+        sessions: Arc<dyn SessionStore>,
+        session_ttl: Duration,
+        ledger: Ledger,
+    ) -> Self {
         Self {
             bus,
             discovery,
             sessions,
             session_ttl,
+            ledger,
             position: Offset(0),
             epoch: String::new(),
             audiences: HashMap::new(),
@@ -105,9 +115,11 @@ impl Fanout {
         self.touch(ctx);
     }
 
-    /// Keeps the sessions of open streams alive, and ends the streams of those that are gone.
+    /// Keeps the sessions of open streams and running calls alive, and ends the streams of those that are gone.
     fn touch(&self, ctx: &mut Context<Self>) {
-        let ids: Vec<SessionId> = self.audiences.keys().cloned().collect();
+        let mut ids: HashSet<SessionId> = self.ledger.calls.sessions().into_iter().map(SessionId).collect();
+        ids.extend(self.audiences.keys().cloned());
+        let ids: Vec<_> = ids.into_iter().collect();
         if ids.is_empty() {
             return;
         }
@@ -346,7 +358,9 @@ pub struct CaughtUp {
     pub session: SessionId,
     /// The stream.
     pub stream: String,
-    /// What it found, in the log's order.
+    /// What an earlier stream, which this one goes on for, had left to send, in the log's order.
+    pub repeated: Vec<(Offset, Fact)>,
+    /// What it found after the offset from which it carries everything, in the log's order.
     pub facts: Vec<(Offset, Fact)>,
     /// The log does not reach back that far any more, so everything counts as changed.
     pub lost: bool,
@@ -355,22 +369,28 @@ pub struct CaughtUp {
 impl Handler<CaughtUp> for Fanout {
     type Result = ();
 
-    fn handle(&mut self, CaughtUp { session, stream, facts, lost }: CaughtUp, _: &mut Self::Context) {
+    fn handle(&mut self, CaughtUp { session, stream, repeated, facts, lost }: CaughtUp, _: &mut Self::Context) {
         let Some(audience) = self.audiences.get(&session) else { return };
-        for (at, fact) in facts {
-            match fact.kind {
-                Some(Kind::ResourceUpdated(updated)) => {
-                    audience.hear(&Topic::Resource(updated.uri), at, &fact.traceparent);
-                }
-                Some(Kind::ListChanged(changed)) => audience.hear(&Topic::List(changed.list()), at, &fact.traceparent),
-                _ => {}
-            }
+        for (at, topic, cause) in repeated.into_iter().filter_map(news) {
+            audience.repeat(&stream, &topic, at, &cause);
+        }
+        for (at, topic, cause) in facts.into_iter().filter_map(news) {
+            audience.hear(&topic, at, &cause);
         }
         if lost {
             audience.hear_everything(&LISTS.map(Topic::List), self.position);
         }
         audience.caught_up(&stream);
     }
+}
+
+fn news((at, fact): (Offset, Fact)) -> Option<(Offset, Topic, Cause)> {
+    let topic = match fact.kind? {
+        Kind::ResourceUpdated(updated) => Topic::Resource(updated.uri),
+        Kind::ListChanged(changed) => Topic::List(changed.list()),
+        _ => return None,
+    };
+    Some((at, topic, fact.traceparent))
 }
 
 /// A session's stream is gone. Answered with the offset up to which the session's facts have been handed to it, when

@@ -15,7 +15,7 @@ use switchyard_events::EventsOptions;
 use switchyard_gateway::GatewayOptions;
 use switchyard_prompts::PromptOptions;
 use switchyard_resources::{ResourceOptions, ServiceOptions};
-use switchyard_state::{LogLimits, redis::RedisOptions};
+use switchyard_state::{LogLimits, ReplyLimits, redis::RedisOptions};
 use switchyard_telemetry::TelemetryOptions;
 use switchyard_tools::{ToolLimits, ToolOptions};
 
@@ -96,6 +96,9 @@ pub struct ClusterOptions {
 
     /// How much of the event log is kept.
     pub log: LogLimits,
+
+    /// How much is kept of the replies that clients of sessions may go on with after their stream broke off.
+    pub replies: ReplyLimits,
 }
 
 impl Default for ClusterOptions {
@@ -108,6 +111,7 @@ impl Default for ClusterOptions {
             advertise: None,
             redis_timeout: Duration::from_secs(1),
             log: LogLimits::default(),
+            replies: ReplyLimits::default(),
         }
     }
 }
@@ -318,6 +322,7 @@ impl Options {
             cluster: self.cluster.name.clone(),
             timeout_ms: timeout.try_into().unwrap_or(defaults.timeout_ms),
             log: self.cluster.log.clone(),
+            replies: self.cluster.replies.clone(),
             ..defaults
         })
     }

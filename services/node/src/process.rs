@@ -160,7 +160,8 @@ fn stores(options: &Options) -> Result<Stores, NodeError> {
             other => other.into(),
         }),
         None => {
-            let limits = Limits { log: options.cluster.log.clone(), ..Limits::default() };
+            let cluster = &options.cluster;
+            let limits = Limits { log: cluster.log.clone(), replies: cluster.replies.clone(), ..Limits::default() };
             Ok(memory::stores_within(&limits))
         }
     }

@@ -112,6 +112,17 @@ impl Revision {
         matches!(self, Self::V2025_03_26)
     }
 
+    /// Whether a client may go on with a stream that broke off, by the id of the last event that it got.
+    pub const fn can_resume(self) -> bool {
+        matches!(self, Self::V2025_03_26 | Self::V2025_06_18 | Self::V2025_11_25)
+    }
+
+    /// Whether a stream begins with an event that has an id and no data, and says when to come back. Clients of older
+    /// revisions take such an event for a message.
+    pub const fn primes_streams(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
     /// Whether structured output and its schema may be anything, or only objects.
     pub const fn structures_anything(self) -> bool {
         matches!(self, Self::V2026_07_28)

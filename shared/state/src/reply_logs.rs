@@ -69,14 +69,17 @@ pub struct ReplyBatch {
     pub closed: bool,
     /// The node that runs the call, or ran it.
     pub node: NodeId,
+    /// The ids of the requests that the stream answers, as the log was opened with.
+    pub requests: String,
 }
 
 /// The logs of replies, kept where any gateway can find them.
 #[async_trait]
 pub trait ReplyLog: Send + Sync {
-    /// Notes that `node` runs the call. The log is gone `ttl` after it was last opened or appended to. Opened again,
-    /// it keeps what it has, so a call that is silent for long keeps its log by opening it now and then.
-    async fn open(&self, id: &ReplyId, node: &NodeId, ttl: Duration) -> Result<(), StoreError>;
+    /// Notes that `node` runs the calls of these request ids, a JSON array. The log is gone `ttl` after it was last
+    /// opened or appended to. Opened again, it keeps what it has, so a call that is silent for long keeps its log by
+    /// opening it now and then.
+    async fn open(&self, id: &ReplyId, node: &NodeId, requests: &str, ttl: Duration) -> Result<(), StoreError>;
 
     /// Appends an event and returns its number: 1, 2, 3 and so on. `None` when there is no such log, or it is closed.
     async fn append(&self, id: &ReplyId, message: &[u8]) -> Result<Option<u64>, StoreError>;

@@ -8,6 +8,7 @@ mod joining;
 mod losses;
 mod membership;
 mod redis_away;
+mod resuming;
 mod sessions;
 mod traces;
 

@@ -123,50 +123,6 @@ async fn what_json_rpc_calls_a_failure_is_http_200() {
 }
 
 #[tokio::test]
-async fn field_case_82_a_batch_is_refused_and_nothing_in_it_runs() {
-    let one = One::start().await;
-    let backend = Backend::start().await;
-    let call = |id: i64, path: &str| {
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": {"name": "checkServiceStatus", "arguments": {"serviceUrl": backend.url(path), "timeout": 60}}})
-    };
-
-    for revision in Revision::ALL {
-        let client = one.legacy(revision).await;
-        let batches = [
-            json!([]),
-            json!([call(1, "/batch"), call(2, "/batch")]),
-            json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]),
-            json!([{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}]),
-        ];
-        for batch in batches {
-            let response = client.post(&batch).send().await;
-
-            assert_eq!(response.status, 400, "{revision:?} {batch}");
-            assert_eq!(response.json().await["error"]["code"], -32600);
-        }
-        let single = client.post(&call(3, "/single")).send();
-        let (response, ()) = tokio::join!(single, async {
-            let first = backend.next_request().await;
-            assert_eq!(first.path, "/single", "an entry of a batch ran");
-            first.answer().await;
-        });
-        assert_eq!(response.status, 200);
-    }
-}
-
-#[tokio::test]
-async fn a_modern_batch_is_refused() {
-    let one = One::start().await;
-    let body = json!([{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": ModernClient::params(json!({}))}]);
-
-    let response = one.modern().post(&json!(1), "tools/list", json!({})).json(&body).send().await;
-
-    assert_eq!(response.status, 400);
-    assert_eq!(response.json().await["error"]["code"], -32600);
-}
-
-#[tokio::test]
 async fn members_that_nobody_knows_are_passed_over() {
     let one = One::start().await;
     let client = one.legacy(Revision::R4).await;

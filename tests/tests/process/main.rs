@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod admin;
+mod batches;
 mod cancelling;
 mod configuration;
 mod discovery;
@@ -17,6 +18,7 @@ mod lists;
 mod origins;
 mod prompts;
 mod resources;
+mod resuming;
 mod sessions;
 mod sizes;
 mod stdio;

@@ -1,7 +1,9 @@
 //! How a session is named, lost and ended.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use switchyard_tests::{LegacyClient, Response, Revision};
+use switchyard_tests::{Backend, LegacyClient, Response, Revision, eventually};
 
 use crate::One;
 
@@ -135,4 +137,30 @@ async fn a_session_header_may_be_spelled_in_any_case() {
 
         assert_eq!(request.send().await.status, 200, "{name}");
     }
+}
+
+#[tokio::test]
+async fn field_case_16_a_session_outlives_its_time_while_a_call_runs() {
+    let one = One::start_with(json!({"server": {"sessionTtl": "4s"}})).await;
+    let backend = Backend::start().await;
+    let client = one.legacy(Revision::R4).await;
+    let call = json!({"name": "checkServiceStatus", "arguments": {"serviceUrl": backend.url("/"), "timeout": 60}});
+    let running = client.start("tools/call", call).await;
+    let held = backend.next_request().await;
+
+    // Sessions of the same age that nothing keeps; a request keeps one, so each is looked at once.
+    let mut idle = Vec::new();
+    for _ in 0..40 {
+        idle.push(one.legacy(Revision::R4).await);
+    }
+    eventually("a session to expire", async || {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let looked_at = idle.pop().expect("one of them expires");
+        (looked_at.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).send().await.status == 404).then_some(())
+    })
+    .await;
+
+    held.answer().await;
+    assert_eq!(running.finish().await.result()["isError"], false);
+    assert_eq!(client.request("ping", json!({})).await.status, 200);
 }

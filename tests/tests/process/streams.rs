@@ -192,20 +192,6 @@ async fn ids_of_a_standing_stream_only_grow() {
 }
 
 #[tokio::test]
-async fn resuming_is_refused_and_does_not_cost_the_session() {
-    let one = One::start().await;
-
-    for revision in [Revision::R2, Revision::R3, Revision::R4] {
-        let client = one.legacy(revision).await;
-
-        let resumed = client.get().header("Last-Event-ID", "nobody-gave-this-out").send().await;
-
-        assert_eq!(resumed.status, 400, "{revision:?}");
-        assert_eq!(client.request("ping", json!({})).await.status, 200);
-    }
-}
-
-#[tokio::test]
 async fn subscribing_needs_a_resource_that_exists() {
     let one = One::start().await;
 

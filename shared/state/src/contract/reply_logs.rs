@@ -45,7 +45,10 @@ async fn events_come_back_unchanged_under_their_numbers(log: Log) {
     assert_eq!(numbers, [Some(1), Some(2), Some(3), Some(4)]);
     let batch = log.read(&id, 0, Duration::ZERO).await.unwrap().unwrap();
     let expected = (1..).zip(events.map(<[u8]>::to_vec)).collect();
-    assert_eq!(batch, ReplyBatch { events: expected, closed: false, node: NodeId("node".into()) });
+    assert_eq!(
+        batch,
+        ReplyBatch { events: expected, closed: false, node: NodeId("node".into()), requests: "[7]".into() }
+    );
 }
 
 async fn a_read_returns_what_follows_a_number(log: Log) {
@@ -72,7 +75,7 @@ async fn replies_of_one_session_and_of_others_are_kept_apart(log: Log) {
     let names = [("one", "a"), ("one", "b"), ("two", "a"), ("two", "{a}:b *")];
     for (number, (session, stream)) in (1..).zip(names) {
         let id = id(session, stream);
-        log.open(&id, &NodeId("node".into()), LONG).await.unwrap();
+        log.open(&id, &NodeId("node".into()), "[7]", LONG).await.unwrap();
         append(&log, &id, number).await;
     }
 
@@ -88,13 +91,13 @@ async fn a_closed_reply_takes_nothing_more_and_says_that_it_is_complete(log: Log
 
     log.close(&id).await.unwrap();
     log.close(&id).await.unwrap();
-    log.open(&id, &NodeId("another".into()), LONG).await.unwrap();
+    log.open(&id, &NodeId("another".into()), "[7]", LONG).await.unwrap();
     let late = log.append(&id, b"late").await.unwrap();
 
     assert_eq!(late, None);
     let rest = log.read(&id, 1, PATIENCE).await.unwrap().unwrap();
     let events = vec![(2, b"event 2".to_vec())];
-    assert_eq!(rest, ReplyBatch { events, closed: true, node: NodeId("node".into()) });
+    assert_eq!(rest, ReplyBatch { events, closed: true, node: NodeId("node".into()), requests: "[7]".into() });
     let nothing = log.read(&id, 2, LONG).await.unwrap().unwrap();
     assert_eq!((nothing.events, nothing.closed), (vec![], true));
 }
@@ -103,7 +106,7 @@ async fn a_reply_opened_again_keeps_its_events_and_names_the_new_node(log: Log) 
     let id = opened(&log, "stream").await;
     append(&log, &id, 1).await;
 
-    log.open(&id, &NodeId("another".into()), LONG).await.unwrap();
+    log.open(&id, &NodeId("another".into()), "[7]", LONG).await.unwrap();
     append(&log, &id, 1).await;
 
     let batch = log.read(&id, 0, Duration::ZERO).await.unwrap().unwrap();
@@ -204,7 +207,7 @@ pub fn id(session: &str, stream: &str) -> ReplyId {
 /// A new log of the session `session`, at the node `node`.
 pub async fn opened(log: &Log, stream: &str) -> ReplyId {
     let id = id("session", stream);
-    log.open(&id, &NodeId("node".into()), LONG).await.unwrap();
+    log.open(&id, &NodeId("node".into()), "[7]", LONG).await.unwrap();
     id
 }
 

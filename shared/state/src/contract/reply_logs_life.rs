@@ -40,12 +40,12 @@ async fn a_reply_that_never_was_is_none(log: Log) {
 async fn a_reply_that_nobody_uses_is_gone(log: Log) {
     let id = opened(&log, "stream").await;
     append(&log, &id, 3).await;
-    log.open(&id, &node(), Duration::from_millis(30)).await.unwrap();
+    log.open(&id, &node(), "[7]", Duration::from_millis(30)).await.unwrap();
 
     until_gone(&log, &id).await;
 
     assert_eq!(log.append(&id, b"late").await.unwrap(), None);
-    log.open(&id, &node(), LONG).await.unwrap();
+    log.open(&id, &node(), "[7]", LONG).await.unwrap();
     assert_eq!(log.append(&id, b"a new beginning").await.unwrap(), Some(1));
     assert_eq!(numbers(&log, &id, 0).await, [1]);
 }
@@ -53,13 +53,13 @@ async fn a_reply_that_nobody_uses_is_gone(log: Log) {
 async fn a_reply_that_is_appended_to_or_opened_again_lives_on(log: Log) {
     let [used, reopened, left_alone] = ["used", "reopened", "left alone"].map(|stream| id("session", stream));
     for id in [&used, &reopened, &left_alone] {
-        log.open(id, &node(), SHORT).await.unwrap();
+        log.open(id, &node(), "[7]", SHORT).await.unwrap();
     }
 
     let mut appended = 0;
     eventually(async || {
         appended = log.append(&used, b"event").await.unwrap().unwrap();
-        log.open(&reopened, &node(), SHORT).await.unwrap();
+        log.open(&reopened, &node(), "[7]", SHORT).await.unwrap();
         log.read(&left_alone, 0, Duration::ZERO).await.unwrap().is_none().then_some(())
     })
     .await;
@@ -71,7 +71,7 @@ async fn a_reply_that_is_appended_to_or_opened_again_lives_on(log: Log) {
 async fn a_reply_may_live_for_ever(log: Log) {
     let id = id("session", "eternal");
 
-    log.open(&id, &node(), Duration::MAX).await.unwrap();
+    log.open(&id, &node(), "[7]", Duration::MAX).await.unwrap();
     append(&log, &id, 1).await;
 
     assert_eq!(numbers(&log, &id, 0).await, [1]);
@@ -92,14 +92,14 @@ async fn of_too_many_replies_the_ended_one_that_began_first_goes(fresh: Fresh<'_
     let log = limited(fresh, ReplyLimits { max_replies: NonZeroUsize::new(3).unwrap(), ..ReplyLimits::default() });
     let [running, ended, ended_later] = ["running", "ended", "ended later"].map(|stream| id("session", stream));
     for id in [&running, &ended, &ended_later] {
-        log.open(id, &node(), LONG).await.unwrap();
+        log.open(id, &node(), "[7]", LONG).await.unwrap();
         append(&log, id, 1).await;
     }
     log.close(&ended_later).await.unwrap();
     log.close(&ended).await.unwrap();
 
     opened(&log, "new").await;
-    log.open(&id("another", "new"), &node(), LONG).await.unwrap();
+    log.open(&id("another", "new"), &node(), "[7]", LONG).await.unwrap();
 
     assert_eq!(log.read(&ended, 0, Duration::ZERO).await.unwrap(), None);
     assert_eq!(numbers(&log, &running, 0).await, [1]);
@@ -111,7 +111,7 @@ async fn of_too_many_running_replies_the_one_that_began_first_goes(fresh: Fresh<
     let [first, second, third] = ["z", "y", "x"].map(|stream| id("session", stream));
 
     for id in [&first, &second, &first, &third] {
-        log.open(id, &node(), LONG).await.unwrap();
+        log.open(id, &node(), "[7]", LONG).await.unwrap();
     }
 
     assert_eq!(log.append(&first, b"event").await.unwrap(), None);
@@ -126,7 +126,7 @@ async fn the_replies_of_a_removed_session_are_gone(stores: Stores) {
     let [running, ended] = ["running", "ended"].map(|stream| id("session", stream));
     let other = id("another", "running");
     for id in [&running, &ended, &other] {
-        log.open(id, &node(), LONG).await.unwrap();
+        log.open(id, &node(), "[7]", LONG).await.unwrap();
         append(log, id, 1).await;
     }
     log.close(&ended).await.unwrap();

@@ -32,6 +32,7 @@ struct Table {
 struct Reply {
     stream: String,
     node: NodeId,
+    requests: String,
     ttl: Duration,
     expires: Instant,
     closed: bool,
@@ -91,10 +92,11 @@ impl Table {
 }
 
 impl Reply {
-    fn new(stream: String, node: NodeId, ttl: Duration) -> Self {
+    fn new(stream: String, node: NodeId, requests: String, ttl: Duration) -> Self {
         Self {
             stream,
             node,
+            requests,
             ttl,
             expires: expiry(ttl),
             closed: false,
@@ -127,13 +129,14 @@ impl Reply {
             events: events.map(|(number, event)| (number, event.clone())).collect(),
             closed: self.closed,
             node: self.node.clone(),
+            requests: self.requests.clone(),
         }
     }
 }
 
 #[async_trait]
 impl ReplyLog for MemoryReplies {
-    async fn open(&self, id: &ReplyId, node: &NodeId, ttl: Duration) -> Result<(), StoreError> {
+    async fn open(&self, id: &ReplyId, node: &NodeId, requests: &str, ttl: Duration) -> Result<(), StoreError> {
         let mut table = self.table();
         match table.reply(id) {
             Some(reply) if reply.closed => {}
@@ -143,7 +146,7 @@ impl ReplyLog for MemoryReplies {
                 reply.expires = expiry(ttl);
             }
             None => {
-                let reply = Reply::new(id.stream.clone(), node.clone(), ttl);
+                let reply = Reply::new(id.stream.clone(), node.clone(), requests.to_owned(), ttl);
                 table.open(id, reply, self.limits.max_replies.get());
             }
         }
@@ -192,7 +195,7 @@ mod tests {
         let [expired, alive] = ["expired", "alive"].map(|id| SessionId(id.into()));
         for (session, ttl) in [(&expired, Duration::ZERO), (&alive, Duration::from_secs(60))] {
             let id = ReplyId { session: session.clone(), stream: "stream".into() };
-            replies.open(&id, &NodeId("node".into()), ttl).await.expect("memory is never away");
+            replies.open(&id, &NodeId("node".into()), "[1]", ttl).await.expect("memory is never away");
         }
 
         replies.table.lock().expect("nobody else holds it").swept -= SWEEP;

@@ -26,7 +26,7 @@ pub struct RedisReplies {
 }
 
 /// What `reply_read.lua` returns.
-type Reply = (String, bool, u64, Vec<u64>, Vec<Vec<u8>>);
+type Reply = (String, String, bool, u64, Vec<u64>, Vec<Vec<u8>>);
 
 impl RedisReplies {
     pub fn new(limits: &ReplyLimits, keys: Arc<Keys>, link: Arc<Link>, opener: Opener) -> Self {
@@ -55,18 +55,18 @@ impl RedisReplies {
         let (key, mut call) = self.call(&self.read, id);
         call.arg(after);
         let reply: Option<Reply> = self.link.script(&key, &call).await?;
-        Ok(reply.map(|(node, closed, after, numbers, events)| {
+        Ok(reply.map(|(node, requests, closed, after, numbers, events)| {
             let events = numbers.into_iter().zip(events).collect();
-            (ReplyBatch { events, closed, node: NodeId(node) }, after)
+            (ReplyBatch { events, closed, node: NodeId(node), requests }, after)
         }))
     }
 }
 
 #[async_trait]
 impl ReplyLog for RedisReplies {
-    async fn open(&self, id: &ReplyId, node: &NodeId, ttl: Duration) -> Result<(), StoreError> {
+    async fn open(&self, id: &ReplyId, node: &NodeId, requests: &str, ttl: Duration) -> Result<(), StoreError> {
         let (key, mut call) = self.call(&self.open, id);
-        call.arg(&node.0).arg(millis(ttl)).arg(self.limits.max_replies.get());
+        call.arg(&node.0).arg(requests).arg(millis(ttl)).arg(self.limits.max_replies.get());
         self.link.script(&key, &call).await
     }
 

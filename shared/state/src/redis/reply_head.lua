@@ -1,8 +1,8 @@
 -- What every script about a reply begins with.
 --
--- KEYS: the session's replies, a hash: stream → its head, as JSON: `node`, `ttl` (in ms), `expires` (in ms since 1970),
--- `opened` (in which order), `first` and `last` (the numbers of the events that are kept), `bytes` (how many they are),
--- `closed`. ARGV: what the name of an event log begins with, the stream.
+-- KEYS: the session's replies, a hash: stream → its head, as JSON: `node`, `requests` (a JSON array of ids), `ttl` (in
+-- ms), `expires` (in ms since 1970), `opened` (in which order), `first` and `last` (the numbers of the events that are
+-- kept), `bytes` (how many they are), `closed`. ARGV: what the name of an event log begins with, the stream.
 --
 -- An event log is a stream whose ids are `NUMBER-0`. Its key is made here, so that no client's word for a stream names
 -- a key unless the session has such a reply; it lies in the slot of the others. The end of the call is `LAST-1`.

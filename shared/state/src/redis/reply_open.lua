@@ -1,7 +1,7 @@
 -- Notes which node runs a call, and makes the log of its reply unless there is one.
--- ARGV: the node, for how long in ms, how many replies a session may have.
+-- ARGV: the node, the ids of the requests, for how long in ms, how many replies a session may have.
 
-local node, ttl, most = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local node, requests, ttl, most = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 
 local head = load()
 if head then
@@ -38,5 +38,5 @@ end)
 for index = 1, #others - most + 1 do
   forget(others[index].stream)
 end
-save({node = node, ttl = ttl, opened = opened + 1, first = 1, last = 0, bytes = 0, closed = false}, ttl)
+save({node = node, requests = requests, ttl = ttl, opened = opened + 1, first = 1, last = 0, bytes = 0, closed = false}, ttl)
 return redis.status_reply('OK')

@@ -1,4 +1,4 @@
--- Returns the node that runs a call, 1 once it has ended, the place that was read from, and the numbers and bytes of the
+-- Returns the node that runs a call, the ids of its requests, 1 once it has ended, the place that was read from, and the numbers and bytes of the
 -- events that follow; nothing when there is no such log.
 -- ARGV: after which number.
 
@@ -19,4 +19,4 @@ for _, entry in ipairs(redis.call('XRANGE', EVENTS, '(' .. after .. '-0', '+')) 
     events[#events + 1] = entry[2][2]
   end
 end
-return {head.node, head.closed and 1 or 0, after, numbers, events}
+return {head.node, head.requests, head.closed and 1 or 0, after, numbers, events}

@@ -110,7 +110,7 @@ async fn every_key_has_the_clusters_hash_tag_and_an_expiry() {
     stores.registry.lease("watch", &NodeId("one".into()), LONG).await.unwrap();
     stores.registry.secret("state").await.unwrap();
     let reply = ReplyId { session: SessionId("session".into()), stream: "stream".into() };
-    stores.replies.open(&reply, &NodeId("one".into()), LONG).await.unwrap();
+    stores.replies.open(&reply, &NodeId("one".into()), "[7]", LONG).await.unwrap();
     stores.replies.append(&reply, b"event").await.unwrap();
     let call = TaskCall {
         principal: "ann".into(),

@@ -171,6 +171,6 @@ async fn replies_are_away_with_redis_and_gone_after_it_was_emptied() {
 
 async fn opened(replies: &dyn ReplyLog, stream: &str) -> ReplyId {
     let id = ReplyId { session: SessionId("session".into()), stream: stream.into() };
-    replies.open(&id, &NodeId("node".into()), LONG).await.unwrap();
+    replies.open(&id, &NodeId("node".into()), "[7]", LONG).await.unwrap();
     id
 }
