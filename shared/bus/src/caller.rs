@@ -150,7 +150,10 @@ fn connect(nodes: Arc<Nodes>, node: Arc<Node>) -> Connecting {
     };
     // Ends within the connect timeout.
     let task = tokio::spawn(async move {
-        let link = Link::connect(&node.address, ended).await;
+        let link = match Link::connect(&node.address, ended).await {
+            Ok(link) => link.with_lane().await,
+            Err(error) => Err(error),
+        };
         if link.is_err() {
             nodes.eject(&node);
         }

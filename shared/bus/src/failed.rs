@@ -65,7 +65,7 @@ pub(crate) fn settled(status: Status, node: &NodeId) -> Status {
 fn is_not_sent(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {
-        if let Some(LinkError::NotSent(_)) = error.downcast_ref() {
+        if let Some(LinkError::NotSent(_) | LinkError::LaneEnded) = error.downcast_ref() {
             return true;
         }
         source = error.source();

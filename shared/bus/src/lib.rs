@@ -1,4 +1,4 @@
-//! How services are reached: in process or by gRPC, with discovery and balancing.
+//! How services are reached: in process, by a lane or by plain gRPC, with discovery and balancing.
 //!
 //! Callers hold a [`Bus`] and cannot tell where a service is. [`Discovery`] says which nodes there are, and tells them
 //! of this one; [`serve`] is the listener by which other nodes reach this one's services.
@@ -8,6 +8,7 @@ mod bus;
 mod caller;
 mod discovery;
 mod failed;
+mod lane;
 mod limits;
 mod link;
 mod local;

@@ -16,8 +16,11 @@ use futures_util::{FutureExt, future::BoxFuture};
 use http::Uri;
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use prost::Message;
 use tokio::{net::TcpStream, time::timeout};
 use tonic::{body::Body, client::GrpcService};
+
+use crate::lane::{LARGEST, Lane};
 
 /// How long a connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -65,6 +68,12 @@ pub(crate) enum LinkError {
     #[error("the attempt to connect was given up")]
     Abandoned,
 
+    #[error("the lane ended before the request was sent")]
+    LaneEnded,
+
+    #[error("could not open a lane")]
+    Lane(#[source] tonic::Status),
+
     #[error("the connection broke")]
     Broken(#[source] hyper::Error),
 }
@@ -74,6 +83,8 @@ pub(crate) enum LinkError {
 pub(crate) struct Link {
     requests: http2::SendRequest<Body>,
     origin: Uri,
+    /// How calls are made that are not large; `None` where the node has no lanes.
+    lane: Option<Lane>,
     /// The connection's own task tells by it whether anybody still wants the connection when it ends.
     _wanted: Arc<()>,
 }
@@ -106,7 +117,18 @@ impl Link {
                 ended();
             }
         });
-        Ok(Self { requests, origin, _wanted: wanted })
+        Ok(Self { requests, origin, lane: None, _wanted: wanted })
+    }
+
+    /// The same connection with a lane on it, if the node has lanes.
+    pub async fn with_lane(self) -> Result<Self, LinkError> {
+        let lane = Lane::open(&self).await.map_err(LinkError::Lane)?;
+        Ok(Self { lane, ..self })
+    }
+
+    /// The lane, where there is one and the request is not too large for it.
+    pub fn lane(&self, request: &impl Message) -> Option<Lane> {
+        self.lane.as_ref().filter(|_| request.encoded_len() <= LARGEST).cloned()
     }
 
     pub fn origin(&self) -> Uri {
@@ -115,7 +137,7 @@ impl Link {
 
     /// No further request can be sent on it.
     pub fn is_closed(&self) -> bool {
-        self.requests.is_closed()
+        self.requests.is_closed() || self.lane.as_ref().is_some_and(Lane::is_closed)
     }
 }
 

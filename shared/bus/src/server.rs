@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use switchyard_proto::v1::{
-    events_server::EventsServer, gateway_server::GatewayServer, prompts_server::PromptsServer,
+    events_server::EventsServer, gateway_server::GatewayServer, lane_server::LaneServer, prompts_server::PromptsServer,
     resources_server::ResourcesServer, tools_server::ToolsServer,
 };
 use tokio::{net::TcpListener, sync::oneshot};
@@ -18,6 +18,7 @@ use tonic_health::{
 };
 
 use crate::{
+    lane::LaneService,
     local::Local,
     options::BusOptions,
     shared::{SharedEvents, SharedGateway, SharedPrompts, SharedResources, SharedTools},
@@ -74,6 +75,9 @@ pub async fn serve(
     let (stop, stopping) = oneshot::channel::<()>();
     let stopping = stopping.map(|_| ()).boxed().shared();
 
+    let leads_somewhere = local.tools.is_some() || local.resources.is_some() || local.prompts.is_some();
+    let lane = leads_somewhere.then(|| LaneServer::new(LaneService::new(&local, limit, stopping.clone())));
+
     Server::builder()
         .http2_keepalive_interval(Some(PING_INTERVAL))
         .http2_keepalive_timeout(Some(PING_TIMEOUT))
@@ -82,6 +86,7 @@ pub async fn serve(
         .max_concurrent_streams(CALLS_PER_CONNECTION)
         .http2_max_pending_accept_reset_streams(Some(CANCELLED_EARLY))
         .add_service(health.service())
+        .add_optional_service(lane)
         .add_optional_service(
             local
                 .tools

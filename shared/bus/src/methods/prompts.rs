@@ -1,7 +1,7 @@
 //! Rendering a prompt, and proposing its arguments.
 
 use switchyard_proto::v1::{
-    CompletePromptRequest, CompleteReply, Context, GetPromptRequest, prompts_client::PromptsClient,
+    CompletePromptRequest, CompleteReply, Context, GetPromptRequest, lane_request::Frame, prompts_client::PromptsClient,
 };
 use tonic::{Request, Response, Status};
 
@@ -32,6 +32,9 @@ impl Method for GetPromptRequest {
     }
 
     async fn there(self, link: Link, limit: usize) -> Result<CallEvents, Status> {
+        if let Some(lane) = link.lane(&self) {
+            return lane.call(link, Frame::Prompt(self), limit).await;
+        }
         let mut client = PromptsClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
         Ok(Box::pin(client.get(self).await?.into_inner()))
     }
@@ -61,6 +64,9 @@ impl Method for CompletePromptRequest {
     }
 
     async fn there(self, link: Link, limit: usize) -> Result<CompleteReply, Status> {
+        if let Some(lane) = link.lane(&self) {
+            return lane.complete(Frame::CompletePrompt(self)).await;
+        }
         let mut client = PromptsClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
         client.complete(self).await.map(Response::into_inner)
     }

@@ -2,7 +2,7 @@
 
 use switchyard_proto::v1::{
     CompleteReply, CompleteTemplateRequest, Context, DescribeResourceRequest, ListResourcesReply, ListResourcesRequest,
-    ReadResourceRequest, Resource, resources_client::ResourcesClient,
+    ReadResourceRequest, Resource, lane_request::Frame, resources_client::ResourcesClient,
 };
 use tonic::{Request, Response, Status};
 
@@ -91,6 +91,9 @@ impl Method for ReadResourceRequest {
     }
 
     async fn there(self, link: Link, limit: usize) -> Result<CallEvents, Status> {
+        if let Some(lane) = link.lane(&self) {
+            return lane.call(link, Frame::Resource(self), limit).await;
+        }
         let mut client = ResourcesClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
         Ok(Box::pin(client.read(self).await?.into_inner()))
     }
@@ -120,6 +123,9 @@ impl Method for CompleteTemplateRequest {
     }
 
     async fn there(self, link: Link, limit: usize) -> Result<CompleteReply, Status> {
+        if let Some(lane) = link.lane(&self) {
+            return lane.complete(Frame::CompleteTemplate(self)).await;
+        }
         let mut client = ResourcesClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
         client.complete(self).await.map(Response::into_inner)
     }

@@ -1,6 +1,6 @@
 //! Calling a tool.
 
-use switchyard_proto::v1::{CallToolRequest, Context, tools_client::ToolsClient};
+use switchyard_proto::v1::{CallToolRequest, Context, lane_request::Frame, tools_client::ToolsClient};
 use tonic::{Request, Status};
 
 use super::{Method, Names, absent};
@@ -30,6 +30,9 @@ impl Method for CallToolRequest {
     }
 
     async fn there(self, link: Link, limit: usize) -> Result<CallEvents, Status> {
+        if let Some(lane) = link.lane(&self) {
+            return lane.call(link, Frame::Tool(self), limit).await;
+        }
         let mut client = ToolsClient::with_origin(link.clone(), link.origin()).max_decoding_message_size(limit);
         Ok(Box::pin(client.call(self).await?.into_inner()))
     }
