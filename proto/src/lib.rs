@@ -9,3 +9,4 @@ pub mod v1 {
 }
 
 mod failure;
+mod task_failure;

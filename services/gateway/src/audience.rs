@@ -143,6 +143,8 @@ impl Audience {
         match topic {
             Topic::List(_) => true,
             Topic::Resource(uri) => self.subscriptions.get(uri).is_some_and(|since| *since < at),
+            // Sessions know of no tasks.
+            Topic::Task(_) => false,
         }
     }
 

@@ -28,6 +28,7 @@ use tonic::{Code, Status};
 use crate::{
     asking::{Asked, Asking, Waiting},
     failure::{Target, overloaded, refuse},
+    tasks,
 };
 
 /// What a client hears of a call.
@@ -204,6 +205,7 @@ impl Call {
             Event::Tool(result) => Some(Step::Done(Ok(results::tool(&result, revision)))),
             Event::Resource(result) => Some(Step::Done(Ok(results::resource(&result, CacheScope::Public, revision)))),
             Event::Prompt(result) => Some(Step::Done(Ok(results::prompt(&result, revision)))),
+            Event::Task(task) => Some(Step::Done(tasks::created(&task, revision))),
             Event::NeedInput(need) => match self.asking.ask(&need, revision) {
                 Ok(Asked::Result(result)) => Some(Step::Done(Ok(result))),
                 Ok(Asked::Questions(messages, waiting)) => {

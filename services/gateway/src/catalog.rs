@@ -151,7 +151,7 @@ pub type Current = Arc<arc_swap::ArcSwap<Catalog>>;
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use switchyard_state::NodeRecord;
+    use switchyard_state::{NodeRecord, TaskSupport};
 
     use super::*;
 
@@ -165,6 +165,7 @@ mod tests {
             prefix: String::new(),
             repeatable: false,
             timeout_ms: 0,
+            tasks: TaskSupport::Never,
         }
     }
 

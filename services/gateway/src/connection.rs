@@ -27,6 +27,7 @@ use crate::{
     sessions::Live,
     sse,
     subscriptions::{Join, Leave},
+    tasks::Followed,
 };
 
 /// How many frames wait for a slow client; more news merges in [`Pending`] meanwhile.
@@ -184,6 +185,8 @@ struct Carrier {
     /// Where a standing stream began, once it has.
     began: Option<Passed>,
     draining: watch::Receiver<bool>,
+    /// What a listen stream told of the tasks that it follows.
+    followed: Followed,
 }
 
 impl Carrier {
@@ -224,6 +227,13 @@ impl Carrier {
                 news = self.pending.next() => news,
             };
             match news {
+                News::Changed(Topic::Task(id), at, cause) => {
+                    let StreamKind::Listen { id: subscription, .. } = &self.kind else { continue };
+                    if let Some(message) = self.followed.news(&self.dispatch, id, subscription).await {
+                        self.kind.trace("notifications/tasks", at, &cause);
+                        room.send((self.framing)(&message));
+                    }
+                }
                 News::Changed(topic, at, cause) => {
                     let message = self.kind.notification(&topic, at, &cause);
                     room.send(self.frame(at, &message));
@@ -282,7 +292,15 @@ impl StreamKind {
             Topic::Resource(uri) => {
                 ("notifications/resources/updated", notifications::resource_updated(uri, subscription))
             }
+            // What is told of a task is read first, and told by whoever read it.
+            Topic::Task(_) => return String::new(),
         };
+        self.trace(method, at, cause);
+        message
+    }
+
+    /// Has the trace of what caused a notification show it.
+    fn trace(&self, method: &'static str, at: Offset, cause: &str) {
         let span = info_span!(
             target: trace::TARGET,
             "mcp.notify",
@@ -297,7 +315,6 @@ impl StreamKind {
                 span.record("mcp.session.id", standing.session.0.as_str());
             }
         }
-        message
     }
 }
 
@@ -314,6 +331,7 @@ impl Actor for Connection {
             number: self.number.clone(),
             began: None,
             draining: self.dispatch.gateway.draining(),
+            followed: Followed::default(),
         };
         let (filter, passed, opened) = (self.filter.take(), self.passed.take(), self.opened.take());
         let work = async move {

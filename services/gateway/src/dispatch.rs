@@ -24,6 +24,7 @@ use crate::{
     catalog::{Catalog, Item, Section},
     failure::{Target, refuse},
     seal::Purpose,
+    tasks,
 };
 
 /// How long a service may take for what is no call: a page of a list, a description.
@@ -98,7 +99,8 @@ impl Dispatch {
             Method::ToolsCall => self.call_tool(asked).await,
             Method::PromptsGet => self.get_prompt(asked).await,
             Method::ResourcesRead => self.read_resource(asked).await,
-            Method::SubscriptionsListen => Filter::read(asked.params.notifications).map(Reply::Listen).map_err(checked),
+            Method::SubscriptionsListen => self.listen(asked).await,
+            Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => self.task(asked).await,
             Method::Complete => self.complete(asked).await,
             // Sessions have these to themselves.
             Method::Initialize
@@ -185,11 +187,13 @@ impl Dispatch {
         self.check_headers(asked, item, arguments)?;
         self.check_needs(asked, item)?;
         let (limits, repeatable) = (self.limits(item.entry.timeout_ms), item.entry.repeatable);
+        let task = tasks::terms(asked, &item.entry, limits.idle).map_err(checked)?;
 
         let request = CallToolRequest {
             context: Some(self.context(asked, &name, limits.total)),
             name: name.clone().into_owned(),
             arguments_json: arguments.to_owned().into(),
+            task,
             ..CallToolRequest::default()
         };
         let dispatch = self.clone();
@@ -315,6 +319,13 @@ impl Dispatch {
         Err(refuse(error.with_data(json!({ "requiredCapabilities": lacking })), asked.revision))
     }
 
+    /// What a client will hear of: what it asked for, as far as there is such a thing.
+    async fn listen(&self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let filter = Filter::read(asked.params.notifications).map_err(|error| refuse(error, asked.revision))?;
+        let tasks = self.followable(asked, filter.tasks).await?;
+        Ok(Reply::Listen(Filter { tasks, ..filter }))
+    }
+
     /// What a listing would say of a resource; used to refuse subscriptions to what is not there.
     ///
     /// # Errors
@@ -387,7 +398,7 @@ impl Dispatch {
     }
 
     /// The nodes that have an entry by now; a call that is repeated goes to those.
-    fn nodes_now(&self, name: &str, section: fn(&Catalog) -> &Section) -> Vec<NodeId> {
+    pub(crate) fn nodes_now(&self, name: &str, section: fn(&Catalog) -> &Section) -> Vec<NodeId> {
         section(&self.gateway.catalog.load()).get(name).map(|item| item.nodes.clone()).unwrap_or_default()
     }
 

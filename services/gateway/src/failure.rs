@@ -43,9 +43,31 @@ pub fn store(failure: &StoreError) -> Refusal {
 }
 
 impl Target<'_> {
-    /// What a service's status means to the client. `started` tells whether the call may have had effects.
+    /// What a service's status means to the client, noted in the log where somebody should look. `started` tells whether
+    /// the call may have had effects.
     pub fn failed(self, status: &Status, started: bool) -> Refusal {
-        let Self { method, name, revision } = self;
+        let (method, name, reason) = (self.method.name(), self.name, status.message());
+        match (status.code(), Failure::of(status)) {
+            (Code::Unavailable, Some(Reason::NotStarted(_))) => {
+                warn!(method, name, reason, "no node took the call");
+            }
+            (
+                Code::NotFound
+                | Code::InvalidArgument
+                | Code::OutOfRange
+                | Code::ResourceExhausted
+                | Code::DeadlineExceeded,
+                _,
+            )
+            | (Code::FailedPrecondition, Some(Reason::MissingCapabilitiesJson(_))) => {}
+            (code, _) => error!(method, name, ?code, reason, "a call failed in its service"),
+        }
+        self.means(status, started)
+    }
+
+    /// The same, when it was noted before.
+    pub fn means(self, status: &Status, started: bool) -> Refusal {
+        let revision = self.revision;
         let message = status.message().to_owned();
         let reason = Failure::of(status);
         match (status.code(), reason) {
@@ -59,11 +81,9 @@ impl Target<'_> {
             (Code::ResourceExhausted, _) => Refusal::new(503, RpcError::internal(message)),
             (Code::DeadlineExceeded, _) => refuse(RpcError::internal(message), revision),
             (Code::Unavailable, Some(Reason::NotStarted(_))) => {
-                warn!(method = method.name(), name, reason = %message, "no node took the call");
                 overloaded("no node that serves this can be reached now; try again shortly")
             }
-            (code, _) => {
-                error!(method = method.name(), name, ?code, reason = %message, "a call failed in its service");
+            _ => {
                 let failed = RpcError::internal("the service failed while it worked on this request");
                 let failed = if started { failed.with_data(json!({ "outcome": "unknown" })) } else { failed };
                 refuse(failed, revision)

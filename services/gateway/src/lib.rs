@@ -36,6 +36,7 @@ mod sse;
 mod sse_transport;
 pub mod stdio;
 mod subscriptions;
+mod tasks;
 mod websocket;
 
 use std::{
@@ -51,7 +52,7 @@ use arc_swap::ArcSwap;
 use switchyard_access::Access;
 use switchyard_bus::{Bus, Discovery};
 use switchyard_mcp::Refusal;
-use switchyard_state::{EventLog, NodeId, Registry, ReplyLog, SessionStore, Snapshot, Stores};
+use switchyard_state::{EventLog, NodeId, Registry, ReplyLog, SessionStore, Snapshot, Stores, TaskStore};
 use switchyard_telemetry::{Metrics, metrics::Counter};
 use tokio::sync::watch;
 
@@ -90,12 +91,15 @@ pub struct Gateway {
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) replies: Arc<dyn ReplyLog>,
+    pub(crate) tasks: Arc<dyn TaskStore>,
     registry: Arc<dyn Registry>,
     pub(crate) fanout: Addr<Fanout>,
     pub(crate) discovery: Discovery,
     pub(crate) metrics: Arc<Metrics>,
     /// Answers of clients that nobody waited for.
     pub(crate) unasked: Counter,
+    /// Tasks that this gateway removed because their time to live was over.
+    pub(crate) expired: Counter,
     seal: ArcSwap<Seal>,
     snapshot: watch::Receiver<Arc<Snapshot>>,
     draining: watch::Sender<bool>,
@@ -132,6 +136,8 @@ impl Gateway {
         let snapshot = discovery.snapshot();
         let unasked = Counter::default();
         metrics.register("answers_dropped", "Answers of clients that nobody waited for", unasked.clone());
+        let expired = Counter::default();
+        metrics.register("tasks_expired", "Tasks that were removed when their time to live was over", expired.clone());
         let gateway = Arc::new(Self {
             streams: Places::new(options.max_streams, metrics.clone()),
             connections: Places::new(options.max_connections, metrics.clone()),
@@ -143,11 +149,13 @@ impl Gateway {
             sessions: stores.sessions.clone(),
             log: stores.log.clone(),
             replies: stores.replies.clone(),
+            tasks: stores.tasks.clone(),
             registry: stores.registry.clone(),
             fanout: fanout.start(),
             discovery,
             metrics,
             unasked,
+            expired,
             seal: ArcSwap::from_pointee(Seal::new(&[])),
             snapshot: snapshot.clone(),
             draining: watch::Sender::new(false),
@@ -155,6 +163,8 @@ impl Gateway {
         gateway.take(&snapshot.borrow());
         // Owned by the gateway: it ends when the gateway is gone, or discovery.
         actix_rt::spawn(follow(Arc::downgrade(&gateway), snapshot));
+        // Likewise.
+        actix_rt::spawn(tasks::expire(Arc::downgrade(&gateway), bus.clone()));
         gateway
     }
 

@@ -70,7 +70,7 @@ impl Observed {
             match (known, seen.target) {
                 (Some(Method::ToolsCall), Some(tool)) => trace::set_attribute(&span, "gen_ai.tool.name", tool),
                 (Some(Method::PromptsGet), Some(prompt)) => trace::set_attribute(&span, "gen_ai.prompt.name", prompt),
-                (Some(_), Some(uri)) => trace::set_attribute(&span, "mcp.resource.uri", uri),
+                (Some(Method::ResourcesRead), Some(uri)) => trace::set_attribute(&span, "mcp.resource.uri", uri),
                 _ => {}
             }
         }

@@ -16,6 +16,8 @@ pub enum Topic {
     List(ListKind),
     /// A resource changed.
     Resource(String),
+    /// A task changed.
+    Task(String),
 }
 
 /// The trace context of what caused a piece of news; empty when it is not traced.

@@ -30,6 +30,9 @@ use crate::{
 /// How long to wait before an event stream that ended is opened again.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How often a task that somebody follows is looked at unasked: its node may have died without a word.
+const LOOK: Duration = Duration::from_secs(3);
+
 /// The lists that can change.
 const LISTS: [ListKind; 3] = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
 
@@ -48,6 +51,8 @@ pub struct Fanout {
     listens: HashMap<u64, Listen>,
     /// Which listens hear of a resource.
     listens_by_uri: HashMap<String, HashSet<u64>>,
+    /// Which listens hear of a task.
+    listens_by_task: HashMap<String, HashSet<u64>>,
     next_listen: u64,
 }
 
@@ -76,6 +81,7 @@ impl Fanout {
             audiences: HashMap::new(),
             listens: HashMap::new(),
             listens_by_uri: HashMap::new(),
+            listens_by_task: HashMap::new(),
             next_listen: 0,
         }
     }
@@ -110,9 +116,23 @@ impl Fanout {
                 listen.pending.mark(Topic::Resource(uri.clone()), self.position, "");
             }
         }
+        self.look_at_tasks();
         let discovery = self.discovery.clone();
         ctx.spawn(async move { _ = discovery.refresh().await }.into_actor(self));
         self.touch(ctx);
+    }
+
+    /// Has every task looked at that somebody follows.
+    fn look_at_tasks(&self) {
+        self.listens_by_task.keys().for_each(|task| self.task_changed(task, self.position, ""));
+    }
+
+    fn task_changed(&self, task: &str, at: Offset, cause: &str) {
+        for listen in self.listens_by_task.get(task).into_iter().flatten() {
+            if let Some(listen) = self.listens.get(listen) {
+                listen.pending.mark(Topic::Task(task.to_owned()), at, cause);
+            }
+        }
     }
 
     /// Keeps the sessions of open streams and running calls alive, and ends the streams of those that are gone.
@@ -166,6 +186,7 @@ impl Fanout {
                     }
                 }
             }
+            Some(Kind::TaskChanged(changed)) => self.task_changed(&changed.task, at, &cause),
             Some(Kind::NodesChanged(_)) => {
                 let discovery = self.discovery.clone();
                 ctx.spawn(async move { _ = discovery.refresh().await }.into_actor(self));
@@ -194,12 +215,17 @@ impl Fanout {
 
     fn forget_listen(&mut self, number: u64) {
         let Some(listen) = self.listens.remove(&number) else { return };
-        for uri in listen.filter.uris {
-            if let Some(numbers) = self.listens_by_uri.get_mut(&uri) {
-                numbers.remove(&number);
-                if numbers.is_empty() {
-                    self.listens_by_uri.remove(&uri);
-                }
+        forget(&mut self.listens_by_uri, &listen.filter.uris, number);
+        forget(&mut self.listens_by_task, &listen.filter.tasks, number);
+    }
+}
+
+fn forget(table: &mut HashMap<String, HashSet<u64>>, keys: &[String], number: u64) {
+    for key in keys {
+        if let Some(numbers) = table.get_mut(key) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                table.remove(key);
             }
         }
     }
@@ -211,7 +237,7 @@ impl Listen {
             Topic::List(ListKind::Tools) => self.filter.tools,
             Topic::List(ListKind::Prompts) => self.filter.prompts,
             Topic::List(ListKind::Resources) => self.filter.resources,
-            Topic::List(ListKind::Unspecified) | Topic::Resource(_) => false,
+            Topic::List(ListKind::Unspecified) | Topic::Resource(_) | Topic::Task(_) => false,
         }
     }
 }
@@ -222,6 +248,7 @@ impl Actor for Fanout {
     fn started(&mut self, ctx: &mut Self::Context) {
         self.subscribe(ctx);
         ctx.run_interval(self.session_ttl / 4, |actor, ctx| actor.touch(ctx));
+        ctx.run_interval(LOOK, |actor, _| actor.look_at_tasks());
     }
 }
 
@@ -284,6 +311,11 @@ impl Handler<Join> for Fanout {
         let number = self.next_listen;
         for uri in &filter.uris {
             self.listens_by_uri.entry(uri.clone()).or_default().insert(number);
+        }
+        for task in &filter.tasks {
+            self.listens_by_task.entry(task.clone()).or_default().insert(number);
+            // It may have changed before anybody listened, so where it stands is told first.
+            pending.mark(Topic::Task(task.clone()), self.position, "");
         }
         pending.open();
         self.listens.insert(number, Listen { filter, pending });

@@ -16,6 +16,7 @@ use switchyard_gateway::GatewayOptions;
 use switchyard_prompts::PromptOptions;
 use switchyard_resources::{ResourceOptions, ServiceOptions};
 use switchyard_state::{LogLimits, ReplyLimits, redis::RedisOptions};
+use switchyard_tasks::TaskOptions;
 use switchyard_telemetry::TelemetryOptions;
 use switchyard_tools::{ToolLimits, ToolOptions};
 
@@ -33,6 +34,8 @@ pub struct Options {
     pub tools: Vec<ToolOptions>,
     /// How many tools run.
     pub tool_limits: ToolLimits,
+    /// When calls become tasks, and how long those are kept.
+    pub tasks: TaskOptions,
     /// Where prompts come from.
     pub prompts: PromptOptions,
     /// How events are kept.
@@ -57,6 +60,7 @@ impl Default for Options {
             resource_limits: ServiceOptions::default(),
             tools: Vec::new(),
             tool_limits: ToolLimits::default(),
+            tasks: TaskOptions::default(),
             prompts: PromptOptions::default(),
             events: EventsOptions::default(),
             cluster: ClusterOptions::default(),
@@ -294,6 +298,8 @@ impl Options {
             ("server.callTimeoutMax", self.server.call_timeout_max),
             ("cluster.redisTimeout", self.cluster.redis_timeout),
             ("drain.grace", self.drain.grace),
+            ("tasks.ttl", self.tasks.ttl),
+            ("tasks.pollInterval", self.tasks.poll_interval),
         ] {
             if time.is_zero() {
                 return Err(OptionsError::NoTime { key });
@@ -316,14 +322,13 @@ impl Options {
     pub fn redis(&self) -> Option<RedisOptions> {
         let url = self.cluster.redis.as_ref()?.0.clone();
         let timeout = u64::try_from(self.cluster.redis_timeout.as_millis()).unwrap_or(u64::MAX);
-        let defaults = RedisOptions::default();
         Some(RedisOptions {
             url,
             cluster: self.cluster.name.clone(),
-            timeout_ms: timeout.try_into().unwrap_or(defaults.timeout_ms),
+            timeout_ms: timeout.try_into().unwrap_or(RedisOptions::default().timeout_ms),
             log: self.cluster.log.clone(),
             replies: self.cluster.replies.clone(),
-            ..defaults
+            tasks: self.tasks.limits(),
         })
     }
 }

@@ -52,6 +52,9 @@ pub struct Started<'a> {
 /// How often the state store is asked whether it is there.
 const STORE_CHECK: Duration = Duration::from_secs(1);
 
+/// How long telling the store may take of tasks that were cut off.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// How long the last traces may take to leave.
 const LAST_TRACES: Duration = Duration::from_secs(2);
 
@@ -160,8 +163,8 @@ fn stores(options: &Options) -> Result<Stores, NodeError> {
             other => other.into(),
         }),
         None => {
-            let cluster = &options.cluster;
-            let limits = Limits { log: cluster.log.clone(), replies: cluster.replies.clone(), ..Limits::default() };
+            let (cluster, tasks) = (&options.cluster, options.tasks.limits());
+            let limits = Limits { log: cluster.log.clone(), replies: cluster.replies.clone(), tasks };
             Ok(memory::stores_within(&limits))
         }
     }
@@ -189,7 +192,7 @@ async fn run(
     let health = Health::default();
     let serving = Arc::new(AtomicBool::new(true));
 
-    let watching = made.watching.clone();
+    let (watching, tasks) = (made.watching.clone(), made.tasks.clone());
     let mut bus_address = String::new();
     let (stop_bus, bus_stops) = oneshot::channel::<()>();
     let mut bus_server = None;
@@ -280,6 +283,9 @@ async fn run(
         if let Some(server) = bus_server {
             _ = server.await;
         }
+        if let Some(tasks) = &tasks {
+            tasks.emptied().await;
+        }
     };
     tokio::select! {
         drained = timeout_at(until, draining) => if drained.is_err() {
@@ -287,6 +293,9 @@ async fn run(
             warn!(running, "the grace period is over; what still runs is cut off");
         },
         () = stop.next() => warn!("told to stop again; what still runs is cut off"),
+    }
+    if let Some(tasks) = &tasks {
+        _ = tokio::time::timeout(LAST_WORDS, tasks.give_up()).await;
     }
     _ = stop_admin.send(());
     _ = tokio::time::timeout(Duration::from_millis(500), admin_server).await;

@@ -9,6 +9,7 @@ use switchyard_gateway::{Ledger, Letterbox};
 use switchyard_prompts::PromptService;
 use switchyard_resources::{ResourceOptions, ResourceService};
 use switchyard_state::{Entry, NodeId, Stores};
+use switchyard_tasks::TaskRunner;
 use switchyard_telemetry::Metrics;
 use switchyard_tools::{Backends, ToolService};
 use tokio::sync::watch;
@@ -27,6 +28,8 @@ pub struct Services {
     pub entries: Vec<watch::Receiver<Vec<Entry>>>,
     /// What is open at this node's gateway.
     pub ledger: Ledger,
+    /// What runs calls that went on after their reply, to be waited for when the node stops.
+    pub tasks: Option<TaskRunner>,
     /// What watches files, to be told when the node stops.
     pub watching: Option<Arc<ResourceService>>,
     /// Keep the pictures of directories current that are searched here and served elsewhere.
@@ -50,7 +53,7 @@ impl Services {
         let ledger = Ledger::new(id.clone(), options.server.max_calls);
         let mut local = Local::default();
         let mut entries = Vec::new();
-        let mut watching = None;
+        let (mut watching, mut tasks) = (None, None);
         let mut pictures = Vec::new();
 
         if options.has(Role::Resources) {
@@ -78,7 +81,11 @@ impl Services {
                 .map_err(|error| failed("tools", error))?;
             tools.register(metrics);
             entries.push(tools.entries());
-            local.tools = Some(Arc::new(tools));
+            let runner = TaskRunner::start(Arc::new(tools), stores, id.clone(), options.tasks.clone());
+            runner.register(metrics);
+            local.tools = Some(Arc::new(runner.clone()));
+            local.tasks = Some(Arc::new(runner.clone()));
+            tasks = Some(runner);
         }
         if options.has(Role::Prompts) {
             let prompts = PromptService::start(&options.prompts).await.map_err(|error| failed("prompts", error))?;
@@ -93,7 +100,7 @@ impl Services {
         if options.has(Role::Gateway) {
             local.gateway = Some(Arc::new(Letterbox::new(ledger.clone())));
         }
-        Ok(Self { local, entries, ledger, watching, pictures, bus })
+        Ok(Self { local, entries, ledger, tasks, watching, pictures, bus })
     }
 }
 

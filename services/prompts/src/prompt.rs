@@ -5,7 +5,7 @@ use std::{collections::HashMap, io};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value, syntax::SyntaxConfig};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use switchyard_state::{Entry, EntryKind};
+use switchyard_state::{Entry, EntryKind, TaskSupport};
 
 use crate::{
     error::{Broken, RenderError},
@@ -78,6 +78,7 @@ impl Prompt {
             prefix: String::new(),
             repeatable: true,
             timeout_ms: 0,
+            tasks: TaskSupport::Never,
         };
         let arguments = file.head.arguments.into_iter();
         let arguments = arguments.map(|argument| Argument { name: argument.name, required: argument.required });

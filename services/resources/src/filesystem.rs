@@ -7,7 +7,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use switchyard_files::{Body, Changes, Contents, FileInfo, FilesError, FilesOptions, Root, WatchOptions, Watching};
 use switchyard_proto::v1::{Resource, ResourceContents, resource_contents};
-use switchyard_state::{Entry, EntryKind};
+use switchyard_state::{Entry, EntryKind, TaskSupport};
 use tonic::Status;
 
 use crate::{error, provider::Provider, reading::Reading};
@@ -162,6 +162,7 @@ fn entry(
         prefix: prefix.to_owned(),
         repeatable: true,
         timeout_ms: 0,
+        tasks: TaskSupport::Never,
     }
 }
 

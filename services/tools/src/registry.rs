@@ -67,16 +67,17 @@ impl Offered {
         let arguments = Schema::compile(&definition.input_schema).map_err(wrong)?;
         let output = Schema::compile(&definition.output_schema).map_err(wrong)?;
         let json = serde_json::to_string(&definition).map_err(|error| wrong(error.to_string()))?;
-        let annotations = &definition.annotations;
+        let (annotations, tasks) = (&definition.annotations, tool.tasks());
         let entry = Entry {
             kind: EntryKind::Tool,
             name: definition.name.to_owned(),
-            digest: digest(&[&json, &tool.fingerprint(), &timeout.as_millis().to_string()]),
+            digest: digest(&[&json, &tool.fingerprint(), &timeout.as_millis().to_string(), &format!("{tasks:?}")]),
             definition: json,
             needs: String::new(),
             prefix: String::new(),
             repeatable: annotations.read_only_hint || annotations.idempotent_hint,
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            tasks,
         };
         Ok(Self { tool, definition, arguments, output, entry })
     }

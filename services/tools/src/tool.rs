@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use switchyard_proto::v1::Principal;
+use switchyard_state::TaskSupport;
 
 use crate::{Definition, Reporter, ToolError, ToolOutput};
 
@@ -17,6 +18,11 @@ pub trait Tool: Send + Sync + 'static {
     /// What else decides about its results, such as where it looks. Nodes where it differs do not offer the same tool.
     fn fingerprint(&self) -> String {
         String::new()
+    }
+
+    /// Whether a call of it may go on as a task after its reply, for clients that can follow one.
+    fn tasks(&self) -> TaskSupport {
+        TaskSupport::Never
     }
 
     /// Runs once. Dropping the future cancels the run, and with it everything it began.

@@ -23,7 +23,10 @@ impl Item for CallEvent {
     const NEEDS_LAST: bool = true;
 
     fn is_last(&self) -> bool {
-        matches!(self.event, Some(Event::NeedInput(_) | Event::Tool(_) | Event::Resource(_) | Event::Prompt(_)))
+        matches!(
+            self.event,
+            Some(Event::NeedInput(_) | Event::Tool(_) | Event::Resource(_) | Event::Prompt(_) | Event::Task(_))
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use switchyard_proto::v1::{
     CallToolRequest, CompletePromptRequest, CompleteReply, CompleteTemplateRequest, DeliverReply,
     DescribeResourceRequest, Fact, GetPromptRequest, Letter, ListResourcesReply, ListResourcesRequest, PublishRequest,
-    ReadResourceRequest, Resource, SubscribeRequest,
+    ReadResourceRequest, Resource, RunOnRequest, StopRequest, SubscribeRequest,
 };
 use switchyard_state::NodeId;
 use tokio::runtime::Handle;
@@ -28,6 +28,8 @@ use crate::{
 pub struct Bus {
     /// Runs tools.
     pub tools: ToolsBus,
+    /// Runs calls of tools that go on after their reply.
+    pub tasks: TasksBus,
     /// Lists and reads resources.
     pub resources: ResourcesBus,
     /// Renders prompts.
@@ -61,6 +63,7 @@ impl Bus {
     fn of(caller: Arc<Caller>) -> Self {
         Self {
             tools: ToolsBus(caller.clone()),
+            tasks: TasksBus(caller.clone()),
             resources: ResourcesBus(caller.clone()),
             prompts: PromptsBus(caller.clone()),
             events: EventsBus(caller.clone()),
@@ -82,6 +85,23 @@ impl ToolsBus {
     /// when nobody knows whether it ran.
     pub async fn call(&self, nodes: &[NodeId], request: CallToolRequest) -> Result<CallEvents, Status> {
         call(&self.0, nodes, request).await
+    }
+}
+
+/// The nodes that run tasks.
+#[derive(Clone)]
+pub struct TasksBus(Arc<Caller>);
+
+impl TasksBus {
+    /// Has one of `nodes`, those that offer its tool, run on a task that has all of its answers. `false` when it does
+    /// not wait for a node.
+    pub async fn run_on(&self, nodes: &[NodeId], task: &str) -> Result<bool, Status> {
+        Ok(self.0.unary(nodes, RunOnRequest { task: task.to_owned() }).await?.claimed)
+    }
+
+    /// Ends the run of a task at the node that has it.
+    pub async fn stop(&self, node: &NodeId, task: &str) -> Result<(), Status> {
+        self.0.unary(std::slice::from_ref(node), StopRequest { task: task.to_owned() }).await.map(drop)
     }
 }
 

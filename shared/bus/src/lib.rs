@@ -22,9 +22,9 @@ mod shared;
 mod ticket;
 mod trace;
 
-pub use bus::{Bus, EventsBus, GatewaysBus, PromptsBus, ResourcesBus, ToolsBus};
+pub use bus::{Bus, EventsBus, GatewaysBus, PromptsBus, ResourcesBus, TasksBus, ToolsBus};
 pub use discovery::Discovery;
 pub use local::Local;
 pub use options::BusOptions;
 pub use server::{Health, ServeError, serve};
-pub use service::{CallEvents, DynEvents, DynGateway, DynPrompts, DynResources, DynTools, Facts};
+pub use service::{CallEvents, DynEvents, DynGateway, DynPrompts, DynResources, DynTasks, DynTools, Facts};

@@ -22,7 +22,7 @@ use tonic::{Response, Status};
 
 use crate::{
     limits,
-    service::{DynEvents, DynGateway, DynPrompts, DynResources, DynTools},
+    service::{DynEvents, DynGateway, DynPrompts, DynResources, DynTasks, DynTools},
 };
 
 /// How many events of one call wait for a slow reader before its service does.
@@ -33,6 +33,8 @@ const QUEUE: usize = 64;
 pub struct Local {
     /// Runs tools.
     pub tools: Option<Arc<DynTools>>,
+    /// Runs calls of tools that go on after their reply.
+    pub tasks: Option<Arc<DynTasks>>,
     /// Lists and reads resources.
     pub resources: Option<Arc<DynResources>>,
     /// Renders prompts.

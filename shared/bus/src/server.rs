@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use switchyard_proto::v1::{
     events_server::EventsServer, gateway_server::GatewayServer, lane_server::LaneServer, prompts_server::PromptsServer,
-    resources_server::ResourcesServer, tools_server::ToolsServer,
+    resources_server::ResourcesServer, tasks_server::TasksServer, tools_server::ToolsServer,
 };
 use tokio::{net::TcpListener, sync::oneshot};
 use tonic::transport::{Server, server::TcpIncoming};
@@ -21,7 +21,7 @@ use crate::{
     lane::LaneService,
     local::Local,
     options::BusOptions,
-    shared::{SharedEvents, SharedGateway, SharedPrompts, SharedResources, SharedTools},
+    shared::{SharedEvents, SharedGateway, SharedPrompts, SharedResources, SharedTasks, SharedTools},
 };
 
 /// How often a caller's connection is tested, and how long the answer may take.
@@ -91,6 +91,9 @@ pub async fn serve(
             local
                 .tools
                 .map(|service| ToolsServer::new(SharedTools { service, limit }).max_decoding_message_size(limit)),
+        )
+        .add_optional_service(
+            local.tasks.map(|service| TasksServer::new(SharedTasks(service)).max_decoding_message_size(limit)),
         )
         .add_optional_service(
             local.resources.map(|service| {

@@ -3,7 +3,7 @@
 use futures_util::stream::BoxStream;
 use switchyard_proto::v1::{
     CallEvent, SubscribeReply, events_server::Events, gateway_server::Gateway, prompts_server::Prompts,
-    resources_server::Resources, tools_server::Tools,
+    resources_server::Resources, tasks_server::Tasks, tools_server::Tools,
 };
 use tonic::Status;
 
@@ -15,6 +15,9 @@ pub type Facts = BoxStream<'static, Result<SubscribeReply, Status>>;
 
 /// Any tools service.
 pub type DynTools = dyn Tools<CallStream = CallEvents>;
+
+/// Any service that runs tasks.
+pub type DynTasks = dyn Tasks;
 
 /// Any resources service.
 pub type DynResources = dyn Resources<ReadStream = CallEvents>;

@@ -10,14 +10,15 @@ use futures_util::{
 use switchyard_proto::v1::{
     CallToolRequest, CompletePromptRequest, CompleteReply, CompleteTemplateRequest, DeliverReply,
     DescribeResourceRequest, GetPromptRequest, Letter, ListResourcesReply, ListResourcesRequest, PublishReply,
-    PublishRequest, ReadResourceRequest, Resource, SubscribeRequest, events_server::Events, gateway_server::Gateway,
-    prompts_server::Prompts, resources_server::Resources, tools_server::Tools,
+    PublishRequest, ReadResourceRequest, Resource, RunOnReply, RunOnRequest, StopReply, StopRequest, SubscribeRequest,
+    events_server::Events, gateway_server::Gateway, prompts_server::Prompts, resources_server::Resources,
+    tasks_server::Tasks, tools_server::Tools,
 };
 use tonic::{Request, Response, Status};
 
 use crate::{
     limits,
-    service::{CallEvents, DynEvents, DynGateway, DynPrompts, DynResources, DynTools, Facts},
+    service::{CallEvents, DynEvents, DynGateway, DynPrompts, DynResources, DynTasks, DynTools, Facts},
 };
 
 /// Answers with the same events as long as they are not too large.
@@ -36,6 +37,19 @@ impl Tools for SharedTools {
 
     async fn call(&self, request: Request<CallToolRequest>) -> Result<Response<CallEvents>, Status> {
         Ok(limited(self.service.call(request).await?, self.limit))
+    }
+}
+
+pub(crate) struct SharedTasks(pub Arc<DynTasks>);
+
+#[tonic::async_trait]
+impl Tasks for SharedTasks {
+    async fn run_on(&self, request: Request<RunOnRequest>) -> Result<Response<RunOnReply>, Status> {
+        self.0.run_on(request).await
+    }
+
+    async fn stop(&self, request: Request<StopRequest>) -> Result<Response<StopReply>, Status> {
+        self.0.stop(request).await
     }
 }
 

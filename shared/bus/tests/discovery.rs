@@ -17,7 +17,7 @@ use switchyard_bus::Discovery;
 use switchyard_proto::v1::{Fact, ListKind, fact::Kind};
 use switchyard_state::{
     Announced, Entry, EntryKind, Heartbeat, NodeId, NodeRecord, Offset, Registry, Secret, Snapshot, StoreError, Stores,
-    memory,
+    TaskSupport, memory,
 };
 use tokio::{sync::watch, time::Instant};
 
@@ -93,6 +93,7 @@ fn entry(kind: EntryKind, name: &str) -> Entry {
         prefix: String::new(),
         repeatable: false,
         timeout_ms: 0,
+        tasks: TaskSupport::Never,
     }
 }
 

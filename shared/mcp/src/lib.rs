@@ -22,6 +22,7 @@ mod params;
 pub mod questions;
 pub mod results;
 mod revision;
+pub mod tasks;
 
 pub use error::{Refusal, RpcError};
 pub use headers::Headers;

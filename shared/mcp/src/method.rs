@@ -21,6 +21,9 @@ pub enum Method {
     PromptsGet,
     Complete,
     LoggingSetLevel,
+    TasksGet,
+    TasksUpdate,
+    TasksCancel,
 }
 
 /// Who may keep an answer.
@@ -44,7 +47,7 @@ impl CacheScope {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Initialize,
         Self::Ping,
         Self::Discover,
@@ -60,6 +63,9 @@ impl Method {
         Self::PromptsGet,
         Self::Complete,
         Self::LoggingSetLevel,
+        Self::TasksGet,
+        Self::TasksUpdate,
+        Self::TasksCancel,
     ];
 
     /// Its name on the wire.
@@ -80,6 +86,9 @@ impl Method {
             Self::PromptsGet => "prompts/get",
             Self::Complete => "completion/complete",
             Self::LoggingSetLevel => "logging/setLevel",
+            Self::TasksGet => "tasks/get",
+            Self::TasksUpdate => "tasks/update",
+            Self::TasksCancel => "tasks/cancel",
         }
     }
 
@@ -97,7 +106,9 @@ impl Method {
             | Self::ResourcesSubscribe
             | Self::ResourcesUnsubscribe
             | Self::LoggingSetLevel => revision.has_sessions(),
-            Self::Discover | Self::SubscriptionsListen => !revision.has_sessions(),
+            Self::Discover | Self::SubscriptionsListen | Self::TasksGet | Self::TasksUpdate | Self::TasksCancel => {
+                !revision.has_sessions()
+            }
             _ => true,
         }
     }
@@ -112,6 +123,7 @@ impl Method {
         match self {
             Self::ToolsCall | Self::PromptsGet => Some("name"),
             Self::ResourcesRead => Some("uri"),
+            Self::TasksGet | Self::TasksUpdate | Self::TasksCancel => Some("taskId"),
             _ => None,
         }
     }
@@ -141,5 +153,16 @@ mod tests {
         assert_eq!(Method::named("resources/subscribe", Revision::V2025_11_25), Some(Method::ResourcesSubscribe));
         assert_eq!(Method::named("tools/call", Revision::V2026_07_28), Some(Method::ToolsCall));
         assert_eq!(Method::named("TOOLS/CALL", Revision::V2026_07_28), None);
+    }
+
+    #[test]
+    fn tasks_are_looked_at_in_the_stateless_revision_only_and_never_listed() {
+        assert_eq!(Method::named("tasks/get", Revision::V2026_07_28), Some(Method::TasksGet));
+        for unknown in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            assert_eq!(Method::named(unknown, Revision::V2025_11_25), None);
+        }
+        for removed in ["tasks/result", "tasks/list"] {
+            assert_eq!(Method::named(removed, Revision::V2026_07_28), None);
+        }
     }
 }

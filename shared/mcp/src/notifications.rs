@@ -80,6 +80,8 @@ pub struct Filter {
     pub resources: bool,
     /// Changes of these resources.
     pub uris: Vec<String>,
+    /// Changes of these tasks.
+    pub tasks: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -89,6 +91,7 @@ struct WireFilter {
     prompts_list_changed: bool,
     resources_list_changed: bool,
     resource_subscriptions: Vec<String>,
+    task_ids: Vec<String>,
 }
 
 impl Filter {
@@ -100,7 +103,7 @@ impl Filter {
         let wrong = || {
             RpcError::invalid_params(
                 "`params.notifications` must be an object of booleans `toolsListChanged`, `promptsListChanged`, \
-                 `resourcesListChanged` and a list of URIs `resourceSubscriptions`",
+                 `resourcesListChanged` and the lists `resourceSubscriptions` of URIs and `taskIds`",
             )
         };
         let json = notifications.and_then(crate::object_text).ok_or_else(wrong)?;
@@ -110,6 +113,7 @@ impl Filter {
             prompts: wire.prompts_list_changed,
             resources: wire.resources_list_changed,
             uris: wire.resource_subscriptions,
+            tasks: wire.task_ids,
         })
     }
 }
@@ -129,6 +133,10 @@ pub fn acknowledged(subscription: &str, filter: &Filter) -> String {
     if !filter.uris.is_empty() {
         let uris = serde_json::to_string(&filter.uris).expect("strings are always JSON");
         wishes.push(format!(r#""resourceSubscriptions":{uris}"#));
+    }
+    if !filter.tasks.is_empty() {
+        let tasks = serde_json::to_string(&filter.tasks).expect("strings are always JSON");
+        wishes.push(format!(r#""taskIds":{tasks}"#));
     }
     let params =
         format!(r#"{{"notifications":{{{}}},"_meta":{{"{SUBSCRIPTION_ID}":{subscription}}}}}"#, wishes.join(","));
@@ -165,14 +173,14 @@ mod tests {
 
     #[test]
     fn a_filter_is_acknowledged_as_far_as_it_is_honoured() {
-        let wishes = r#"{"toolsListChanged":true,"resourceSubscriptions":["file:///a"],"taskIds":["x"]}"#;
+        let wishes = r#"{"toolsListChanged":true,"resourceSubscriptions":["file:///a"],"taskIds":["x"],"later":1}"#;
         let filter = Filter::read(Some(serde_json::from_str(wishes).unwrap())).unwrap();
 
         let ack = parsed(&acknowledged(r#""l""#, &filter));
 
         assert_eq!(
             ack["params"]["notifications"],
-            json!({ "toolsListChanged": true, "resourceSubscriptions": ["file:///a"] })
+            json!({ "toolsListChanged": true, "resourceSubscriptions": ["file:///a"], "taskIds": ["x"] })
         );
         assert_eq!(ack["params"]["_meta"][SUBSCRIPTION_ID], "l");
         assert!(Filter::read(None).is_err());

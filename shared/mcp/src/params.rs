@@ -49,6 +49,8 @@ pub struct Params<'a> {
     input_responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
     request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "taskId", deserialize_with = "present")]
+    task_id: Option<&'a RawValue>,
 }
 
 impl<'a> Params<'a> {
@@ -65,12 +67,16 @@ impl<'a> Params<'a> {
             .map_err(|_| RpcError::invalid_params("`params` must be an object, no member of it twice"))
     }
 
-    /// The name or URI that `method` is about.
+    /// The name, URI or task that `method` is about.
     ///
     /// # Errors
     /// -32602 when it is missing or no string.
     pub fn name_for(&self, method: Method) -> Result<Cow<'a, str>, RpcError> {
-        let raw = if method.named_by() == Some("uri") { self.uri } else { self.name };
+        let raw = match method.named_by() {
+            Some("uri") => self.uri,
+            Some("taskId") => self.task_id,
+            _ => self.name,
+        };
         raw.and_then(text).ok_or_else(|| missing_name(method))
     }
 
@@ -128,6 +134,19 @@ impl<'a> Params<'a> {
             Some(answers) if answers.values().all(|answer| object_text(answer).is_some()) => Ok(Some(responses.get())),
             _ => Err(RpcError::invalid_params("`params.inputResponses` must be an object of the answers by key")),
         }
+    }
+
+    /// The client's answers to questions of a task, each one JSON object, by key.
+    ///
+    /// # Errors
+    /// -32602 when they are something else, or missing.
+    pub fn task_answers(&self) -> Result<BTreeMap<String, Vec<u8>>, RpcError> {
+        let responses = self.input_responses()?.ok_or_else(|| {
+            RpcError::invalid_params("`params.inputResponses` is missing: an object of the answers by key")
+        })?;
+        let answers: BTreeMap<String, &RawValue> = serde_json::from_str(responses)
+            .map_err(|_| RpcError::invalid_params("`params.inputResponses` must be an object of the answers by key"))?;
+        Ok(answers.into_iter().map(|(key, answer)| (key, answer.get().into())).collect())
     }
 
     /// What an earlier round asked to be given back.

@@ -22,10 +22,6 @@ impl Questions {
             return Ok(Self::default());
         }
         let questions: Map<String, Value> = serde_json::from_slice(json).map_err(|_| wrong())?;
-        let is_known = |question: &Value| {
-            let method = question.get("method").and_then(Value::as_str);
-            matches!(method, Some("elicitation/create" | "sampling/createMessage" | "roots/list"))
-        };
         if questions.values().all(is_known) { Ok(Self(questions)) } else { Err(wrong()) }
     }
 
@@ -43,6 +39,22 @@ impl Questions {
     pub fn missing(&self, capabilities: &Value) -> Option<Value> {
         let missing: Vec<_> = self.0.values().filter_map(|question| missing(question, capabilities)).collect();
         missing.into_iter().reduce(merged)
+    }
+}
+
+/// Whether it is a question that clients can be asked at all.
+fn is_known(question: &Value) -> bool {
+    let method = question.get("method").and_then(Value::as_str);
+    matches!(method, Some("elicitation/create" | "sampling/createMessage" | "roots/list"))
+}
+
+/// What a handler finds in place of an answer when its question, a JSON text, cannot be asked a client with these
+/// capabilities. `None` when it can.
+pub fn unanswerable(question: &[u8], capabilities: &Value) -> Option<Value> {
+    match serde_json::from_slice(question) {
+        Ok(question) if is_known(&question) => missing(&question, capabilities)
+            .map(|_| refused(RpcError::METHOD_NOT_FOUND, "the client did not declare that it can be asked this")),
+        _ => Some(refused(RpcError::INTERNAL, "nobody can be asked this")),
     }
 }
 
@@ -166,6 +178,18 @@ mod tests {
         assert_eq!(missing(&url, &json!({ "elicitation": {} })), Some(json!({ "elicitation": { "url": {} } })));
         assert_eq!(missing(&tools, &json!({ "sampling": {} })), Some(json!({ "sampling": { "tools": {} } })));
         assert_eq!(missing(&question("roots/list", json!({})), &json!({})), Some(json!({ "roots": {} })));
+    }
+
+    #[test]
+    fn a_question_that_its_client_cannot_answer_is_refused_for_it() {
+        let form = question("elicitation/create", json!({ "message": "?" })).to_string();
+        let refused = |question: &str, capabilities| unanswerable(question.as_bytes(), &capabilities);
+
+        assert_eq!(refused(&form, json!({ "elicitation": {} })), None);
+        assert_eq!(refused(&form, json!({})).unwrap()["error"]["code"], RpcError::METHOD_NOT_FOUND);
+        for unknown in [r#"{"method":"tools/call"}"#, "{}", "7", ""] {
+            assert_eq!(refused(unknown, json!({})).unwrap()["error"]["code"], RpcError::INTERNAL, "{unknown}");
+        }
     }
 
     #[test]

@@ -6,13 +6,13 @@ use switchyard_proto::v1::{CompleteReply, PromptResult, ResourceResult, ToolResu
 use crate::{CacheScope, Method, Revision, content, identity, jsonrpc::push_string, legacy::capabilities};
 
 /// An object being written, member by member.
-struct Writer {
-    json: String,
+pub(crate) struct Writer {
+    pub(crate) json: String,
 }
 
 impl Writer {
     /// Begins a result of `revision` with what all of its results have.
-    fn begin(revision: Revision, capacity: usize) -> Self {
+    pub(crate) fn begin(revision: Revision, capacity: usize) -> Self {
         let mut writer = Self { json: String::with_capacity(capacity + 180) };
         writer.json.push('{');
         if revision.has_result_type() {
@@ -31,11 +31,11 @@ impl Writer {
         &mut self.json
     }
 
-    fn raw(&mut self, key: &str, json: &str) {
+    pub(crate) fn raw(&mut self, key: &str, json: &str) {
         self.key(key).push_str(json);
     }
 
-    fn text(&mut self, key: &str, text: &str) {
+    pub(crate) fn text(&mut self, key: &str, text: &str) {
         push_string(self.key(key), text);
     }
 
@@ -48,7 +48,7 @@ impl Writer {
     }
 
     /// Ends the result; `meta` is the JSON text of its `_meta`, or empty.
-    fn end(mut self, meta: &str, revision: Revision) -> String {
+    pub(crate) fn end(mut self, meta: &str, revision: Revision) -> String {
         let own = meta.trim().strip_prefix('{').and_then(|meta| meta.strip_suffix('}')).unwrap_or_default().trim();
         if revision.has_result_type() {
             let json = self.key("_meta");

@@ -23,6 +23,7 @@ use std::{fmt::Write, sync::Arc, time::Duration};
 pub use log::{Appended, Batch, EventLog, LogEntry, LogLimits, Offset, Position};
 pub use registry::{
     Announced, EXPIRY, Entry, EntryKind, HEARTBEAT, Heartbeat, NodeId, NodeRecord, Registry, Secret, Snapshot,
+    TaskSupport,
 };
 pub use reply_logs::{ReplyBatch, ReplyId, ReplyLimits, ReplyLog};
 pub use sessions::{Floor, FloorChange, Session, SessionId, SessionStore};

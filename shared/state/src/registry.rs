@@ -82,6 +82,29 @@ pub struct Entry {
     /// How long one call may go without a sign of life, in milliseconds; 0 for the gateway's default.
     #[serde(default)]
     pub timeout_ms: u64,
+    /// Whether a call may go on as a task.
+    #[serde(default, skip_serializing_if = "TaskSupport::is_never")]
+    pub tasks: TaskSupport,
+}
+
+/// Whether a call may go on as a task, for clients that can follow one. For all others it runs until it is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TaskSupport {
+    /// It never does.
+    #[default]
+    Never,
+    /// It may, when it takes long.
+    Optional,
+    /// It always does; a stateless client that cannot follow tasks is refused.
+    Required,
+}
+
+impl TaskSupport {
+    /// Whether a call is never a task.
+    pub const fn is_never(&self) -> bool {
+        matches!(self, Self::Never)
+    }
 }
 
 /// What an announcement, a leave or an expiry did to the catalogue.

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::json;
 use switchyard_http::{Answer, Egress, EgressError, EgressOptions};
+use switchyard_state::TaskSupport;
 use tokio::time::{MissedTickBehavior, interval};
 use url::Url;
 
@@ -111,6 +112,10 @@ impl Tool for CheckServiceStatus {
 
     fn fingerprint(&self) -> String {
         self.allowed.clone()
+    }
+
+    fn tasks(&self) -> TaskSupport {
+        TaskSupport::Optional
     }
 
     async fn run(self: Arc<Self>, mut run: Run) -> Result<ToolOutput, ToolError> {

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::json;
 use switchyard_files::{FilesError, FilesOptions, Hit, Root, WatchOptions};
+use switchyard_state::TaskSupport;
 
 use crate::{Annotations, Blocking, Definition, Reporter, Run, Tool, ToolError, ToolOutput};
 
@@ -113,6 +114,10 @@ impl Tool for Search {
 
     fn fingerprint(&self) -> String {
         self.files.iter().map(served).collect()
+    }
+
+    fn tasks(&self) -> TaskSupport {
+        TaskSupport::Optional
     }
 
     async fn run(self: Arc<Self>, mut run: Run) -> Result<ToolOutput, ToolError> {

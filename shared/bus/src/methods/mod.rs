@@ -4,6 +4,7 @@ mod events;
 mod gateway;
 mod prompts;
 mod resources;
+mod tasks;
 mod tools;
 
 use prost::Message;

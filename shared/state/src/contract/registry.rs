@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{Fresh, fresh_stores, registry_life, secrets};
-use crate::{Announced, Entry, EntryKind, NodeId, NodeRecord, Registry, testing::eventually};
+use crate::{Announced, Entry, EntryKind, NodeId, NodeRecord, Registry, TaskSupport, testing::eventually};
 
 type Shared = Arc<dyn Registry>;
 
@@ -40,6 +40,7 @@ async fn an_announced_node_is_found_as_it_announced_itself(registry: Shared) {
         prefix: "file:///data/".into(),
         repeatable: true,
         timeout_ms: 300_000,
+        tasks: TaskSupport::Never,
         ..tool("", "3")
     });
 
@@ -219,6 +220,7 @@ pub fn tool(name: &str, digest: &str) -> Entry {
         prefix: String::new(),
         repeatable: false,
         timeout_ms: 0,
+        tasks: TaskSupport::Never,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use switchyard_state::{
-    Entry, EntryKind, NodeId, NodeRecord, Offset, ReplyId, Session, SessionId, Stores, TaskCall, TaskId, contract,
-    redis,
+    Entry, EntryKind, NodeId, NodeRecord, Offset, ReplyId, Session, SessionId, Stores, TaskCall, TaskId, TaskSupport,
+    contract, redis,
     testing::{RedisServer, eventually},
 };
 use tokio::task::JoinSet;
@@ -160,6 +160,7 @@ pub fn tools_node(id: &str, tools: &[&str]) -> NodeRecord {
         prefix: String::new(),
         repeatable: false,
         timeout_ms: 0,
+        tasks: TaskSupport::Never,
     };
     NodeRecord {
         id: NodeId(id.into()),
