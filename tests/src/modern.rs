@@ -50,6 +50,7 @@ impl ModernClient {
         let name = match method {
             "tools/call" | "prompts/get" => params["name"].as_str().map(str::to_owned),
             "resources/read" => params["uri"].as_str().map(str::to_owned),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => params["taskId"].as_str().map(str::to_owned),
             _ => None,
         };
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -90,14 +91,7 @@ impl ModernClient {
 
     /// Like [`listen`](Self::listen), with an id of the test's choice.
     pub async fn listen_as(&self, id: Value, notifications: Value) -> Listener {
-        let request = self.post(&id, "subscriptions/listen", json!({"notifications": notifications}));
-        let mut events = request.send().await.events();
-        let first = events.message().await;
-        assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first}");
-        let mut listener = Listener { id, events, acknowledged: Value::Null };
-        listener.assert_tagged(&first);
-        listener.acknowledged = first["params"]["notifications"].clone();
-        listener
+        Listener::open(self, id, json!({"notifications": notifications})).await
     }
 
     /// The URI of the served file of that name.
@@ -129,6 +123,20 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// Opens a stream with these parameters, and takes its acknowledgement.
+    ///
+    /// # Panics
+    /// When the first message is another one.
+    pub async fn open(client: &ModernClient, id: Value, params: Value) -> Self {
+        let mut events = client.post(&id, "subscriptions/listen", params).send().await.events();
+        let first = events.message().await;
+        assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first}");
+        let mut listener = Self { id, events, acknowledged: Value::Null };
+        listener.assert_tagged(&first);
+        listener.acknowledged = first["params"]["notifications"].clone();
+        listener
+    }
+
     /// The next notification.
     ///
     /// # Panics

@@ -12,7 +12,14 @@ const ROWS: [&[&str]; 5] = [
     &["switchyard-bench", "switchyard-fixtures", "switchyard-tests"],
     &["switchyard"],
     &["switchyard-events", "switchyard-gateway", "switchyard-prompts", "switchyard-resources", "switchyard-tools"],
-    &["switchyard-access", "switchyard-bus", "switchyard-files", "switchyard-http", "switchyard-mcp", "switchyard-tasks"],
+    &[
+        "switchyard-access",
+        "switchyard-bus",
+        "switchyard-files",
+        "switchyard-http",
+        "switchyard-mcp",
+        "switchyard-tasks",
+    ],
     &["switchyard-config", "switchyard-proto", "switchyard-state", "switchyard-telemetry"],
 ];
 
