@@ -34,7 +34,7 @@ pub struct Shown<'a> {
     pub id: &'a str,
     /// `working`, `input_required`, `completed`, `failed` or `cancelled`.
     pub status: &'static str,
-    /// A word about that; empty for none.
+    /// A word about that; empty for none. Of one that failed its error is told instead.
     pub message: &'a str,
     /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
@@ -88,8 +88,12 @@ impl Shown<'_> {
     fn write(&self, to: &mut Writer) {
         to.text("taskId", self.id);
         to.text("status", self.status);
-        if !self.message.is_empty() {
-            to.text("statusMessage", self.message);
+        let message = match &self.detail {
+            Detail::Error(error) => &error.message,
+            _ => self.message,
+        };
+        if !message.is_empty() {
+            to.text("statusMessage", message);
         }
         to.text("createdAt", &rfc3339(self.created_ms));
         to.text("lastUpdatedAt", &rfc3339(self.updated_ms));
@@ -171,6 +175,7 @@ mod tests {
 
         assert_eq!((&result["resultType"], &result["status"]), (&json!("complete"), &json!("failed")));
         assert_eq!(result["error"], json!({ "code": -32603, "message": "no", "data": { "outcome": "unknown" } }));
+        assert_eq!(result["statusMessage"], "no");
     }
 
     #[test]

@@ -106,12 +106,26 @@ impl Job {
                     told = Some(Instant::now());
                     self.report(&progress).await;
                 }
-                Some(Event::Tool(result)) => return End::Outcome(Outcome::Result(result.encode_to_vec())),
-                Some(Event::NeedInput(need)) => return End::Asks(need),
+                Some(Event::Tool(result)) => {
+                    let result = result.encode_to_vec();
+                    let refused = self.too_large("result", result.len());
+                    return End::Outcome(refused.unwrap_or(Outcome::Result(result)));
+                }
+                Some(Event::NeedInput(need)) => {
+                    let refused = self.too_large("questions", need.requests_json.len());
+                    return refused.map_or(End::Asks(need), End::Outcome);
+                }
                 // Tasks have no log, and what is not said of progress now is said later.
                 _ => {}
             }
         }
+    }
+
+    /// How a task ends whose tool says more than can be kept.
+    fn too_large(&self, what: &str, length: usize) -> Option<Outcome> {
+        let limit = self.inner.options.max_result_bytes.get();
+        let message = format!("{length} bytes of {what} cannot be kept, but at most {limit} (`tasks.maxResultBytes`)");
+        (length > limit).then(|| failure(&Status::resource_exhausted(message)))
     }
 
     async fn report(&self, progress: &Progress) {

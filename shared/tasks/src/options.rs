@@ -34,6 +34,9 @@ pub struct TaskOptions {
     /// The most tasks that one principal has at a time, ended ones included until their time is over; beyond that as
     /// with `maxRunning`. All anonymous clients are one principal.
     pub max_per_principal: NonZeroUsize,
+
+    /// The largest result, or questions of one round, that are kept of a task, in bytes; a task with a larger one fails.
+    pub max_result_bytes: NonZeroUsize,
 }
 
 impl Default for TaskOptions {
@@ -44,6 +47,7 @@ impl Default for TaskOptions {
             poll_interval: Duration::from_secs(1),
             max_running: NonZeroUsize::new(256).expect("not zero"),
             max_per_principal: TaskLimits::default().max_per_principal,
+            max_result_bytes: NonZeroUsize::new(4 * 1024 * 1024).expect("not zero"),
         }
     }
 }

@@ -366,6 +366,17 @@ async fn a_tool_without_a_sign_of_life_fails_its_task() {
 }
 
 #[tokio::test]
+async fn a_result_that_is_too_large_to_be_kept_fails_its_task() {
+    let node = Node::new(TaskOptions { max_result_bytes: NonZeroUsize::MIN, ..patient() });
+
+    for tool in ["quick", "say and ask"] {
+        let id = node.task(tool, MUST).await;
+        let status = failed(&node.until(&id, TaskStatus::Failed).await);
+        assert_eq!(status.code(), Code::ResourceExhausted, "{tool}");
+    }
+}
+
+#[tokio::test]
 async fn beyond_what_a_node_may_run_a_call_stays_as_it_is_or_is_refused() {
     let node = Node::new(TaskOptions { max_running: NonZeroUsize::MIN, ..eager() });
     node.task("hang", MUST).await;

@@ -36,7 +36,7 @@ async fn a_call_becomes_a_task_that_is_looked_at_until_it_has_its_result() {
     let beside = Beside::start().await;
     let client = beside.modern();
 
-    let (call, run) = tokio::join!(begin(&client, "slow"), async { beside.worker.next_run().await.as_task() });
+    let (call, run) = tokio::join!(begin(&client, "slow"), async { beside.worker.next_run().await.into_task() });
     let created = call.finish().await;
 
     let result = created.result();
@@ -242,7 +242,7 @@ async fn what_a_call_asks_before_it_is_a_task_is_asked_by_its_result() {
         "requestState": asked["requestState"],
     });
     let call = client.start("tools/call", following(params));
-    let (call, run) = tokio::join!(call, async { beside.worker.next_run().await.as_task() });
+    let (call, run) = tokio::join!(call, async { beside.worker.next_run().await.into_task() });
 
     let created = call.finish().await;
     assert_eq!(created.result().get("requestState"), None);

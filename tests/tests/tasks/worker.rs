@@ -150,7 +150,7 @@ impl Tools for Service {
 
 impl Run {
     /// Says that it is a task from here on.
-    pub fn as_task(self) -> Self {
+    pub fn into_task(self) -> Self {
         self.go_on.as_ref().expect("it may be a task").as_task();
         self
     }

@@ -45,6 +45,9 @@ impl Told {
 impl Followed {
     /// The message about a task that its client has not heard yet, if there is any.
     pub async fn news(&mut self, dispatch: &Dispatch, id: String, subscription: &Id) -> Option<String> {
+        if self.0.get(&id).is_some_and(|told| told.status.is_final()) {
+            return None;
+        }
         match dispatch.look_at(&TaskId(id.clone())).await {
             Ok(Some(task)) => self.seen(&task, subscription),
             Ok(None) => self.gone(&id, subscription),
