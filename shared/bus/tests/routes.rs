@@ -12,8 +12,9 @@ use futures_util::{StreamExt, stream};
 use support::{Gateway, Node, until, within};
 use switchyard_bus::{BusOptions, Facts, Local};
 use switchyard_proto::v1::{
-    Cancel, DeliverReply, Fact, Failure, Letter, Position, PublishReply, PublishRequest, SubscribeReply,
-    SubscribeRequest, events_server::Events, failure::Reason, gateway_server, letter, subscribe_reply::Reply,
+    Cancel, DeliverReply, Fact, Failure, Letter, Position, PublishReply, PublishRequest, RunOnReply, RunOnRequest,
+    StopReply, StopRequest, SubscribeReply, SubscribeRequest, events_server::Events, failure::Reason, gateway_server,
+    letter, subscribe_reply::Reply, tasks_server::Tasks,
 };
 use switchyard_state::{NodeId, memory};
 use tonic::{Request, Response, Status};
@@ -50,6 +51,22 @@ impl gateway_server::Gateway for Letters {
     async fn deliver(&self, request: Request<Letter>) -> Result<Response<DeliverReply>, Status> {
         let Some(letter::Letter::Cancel(cancel)) = request.into_inner().letter else { panic!("no letter") };
         Ok(Response::new(DeliverReply { found: cancel.session == "here" }))
+    }
+}
+
+/// A node where the task `waiting` waits, and that counts the runs that it was to end.
+#[derive(Default)]
+struct Runs(AtomicU64);
+
+#[tonic::async_trait]
+impl Tasks for Runs {
+    async fn run_on(&self, request: Request<RunOnRequest>) -> Result<Response<RunOnReply>, Status> {
+        Ok(Response::new(RunOnReply { claimed: request.into_inner().task == "waiting" }))
+    }
+
+    async fn stop(&self, _: Request<StopRequest>) -> Result<Response<StopReply>, Status> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(Response::new(StopReply { found: true }))
     }
 }
 
@@ -123,4 +140,26 @@ async fn a_letter_reaches_the_gateway_it_names() {
     assert!(found && !missed);
     assert!(matches!(Failure::of(&lost), Some(Reason::NotStarted(_))));
     until("nothing is in flight", || bus.in_flight().iter().all(|(_, calls)| *calls == 0)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_run_on_at_a_node_that_offers_its_tool_and_ended_where_it_runs() {
+    let stores = memory::stores();
+    let (near, far) = (Arc::new(Runs::default()), Arc::new(Runs::default()));
+    let served = Local { tasks: Some(far.clone()), ..Local::default() };
+    let node = Node::serving("other", "127.0.0.1:0", served, BusOptions::default()).await;
+    stores.registry.announce(&support::record("other", &node.address, &["tools"])).await.unwrap();
+    let own = Local { tasks: Some(near.clone()), ..Local::default() };
+    let (bus, _discovery) = Gateway::joining(&stores, "own", &["gateway", "tools"], own).await;
+
+    for id in ["own", "other"].map(|id| NodeId(id.into())) {
+        let offering = std::slice::from_ref(&id);
+        assert!(bus.tasks.run_on(offering, "waiting").await.unwrap());
+        assert!(!bus.tasks.run_on(offering, "elsewhere").await.unwrap());
+        bus.tasks.stop(&id, "waiting").await.unwrap();
+    }
+    let nowhere = bus.tasks.run_on(&[], "waiting").await.unwrap_err();
+
+    assert_eq!([&near, &far].map(|runs| runs.0.load(Ordering::SeqCst)), [1, 1]);
+    assert!(matches!(Failure::of(&nowhere), Some(Reason::NotStarted(_))));
 }
