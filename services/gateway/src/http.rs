@@ -3,18 +3,18 @@
 //! The order of the checks is part of the protocol: who may speak to us, then size, media types and JSON, then what
 //! the message's era demands. An error's status is fixed by then, and a stream begins only after that.
 
-use std::{borrow::Cow, time::Duration};
+mod answers;
+mod body;
+mod headers;
+
+use std::borrow::Cow;
 
 use actix_web::{
-    HttpRequest, HttpResponse, HttpResponseBuilder, guard,
-    http::{
-        StatusCode,
-        header::{self, HeaderMap, HeaderName, HeaderValue},
-    },
+    HttpRequest, HttpResponse, guard,
+    http::header::{self, HeaderName, HeaderValue},
     web,
 };
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use bytes::Bytes;
 use switchyard_mcp::{
     Headers, Id, Message, Method, Params, Refusal, Request, Revision, RpcError, era,
     era::Era,
@@ -22,8 +22,6 @@ use switchyard_mcp::{
     meta::Meta,
     modern,
 };
-use switchyard_telemetry::trace::TraceContext;
-use tokio::{sync::mpsc, time::timeout};
 
 use crate::{
     batch, connection,
@@ -31,33 +29,17 @@ use crate::{
     event_id::EventId,
     media::{self, Accepts},
     observe::{Observed, Seen},
-    replies::{self, Speech, Word},
     resuming,
-    running::{self, Outcome, Running},
+    running::{self, Running},
     sessions::{Live, gone},
     sse, websocket,
 };
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+pub use answers::{array, refused, stream};
+pub use body::read_body;
 
-/// How long a client should wait before it tries again what was refused because of load or an outage, in seconds.
-const RETRY_AFTER: &str = "1";
-
-/// Why a request gets no result: what its client is told, under which id.
-struct Failed {
-    refusal: Refusal,
-    id: Option<Id>,
-}
-
-impl From<Refusal> for Failed {
-    fn from(refusal: Refusal) -> Self {
-        Self { refusal, id: None }
-    }
-}
+use answers::{Failed, finish, not_allowed, reply, respond, undecodable, whole};
+use headers::{LAST_EVENT, ProtocolHeaders, SESSION, joined, session_header, trace_headers};
 
 /// Serves the endpoint at its two paths.
 pub fn routes(config: &mut web::ServiceConfig) {
@@ -303,12 +285,6 @@ async fn other_verb(request: HttpRequest, dispatch: web::Data<Dispatch>) -> Http
     not_allowed("this address takes POST, and GET and DELETE within a session")
 }
 
-fn not_allowed(why: &'static str) -> HttpResponse {
-    let mut response = HttpResponse::MethodNotAllowed();
-    response.insert_header((header::ALLOW, "POST, GET, DELETE"));
-    json(&mut response, jsonrpc::failure(None, false, &RpcError::invalid_request(why)))
-}
-
 /// Whether this web page, and by this name, may speak to us at all.
 pub fn check_sender(request: &HttpRequest, dispatch: &Dispatch) -> Result<(), Refusal> {
     let text = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
@@ -316,49 +292,6 @@ pub fn check_sender(request: &HttpRequest, dispatch: &Dispatch) -> Result<(), Re
     let refused = |why: &switchyard_access::AccessError| Refusal::new(403, RpcError::invalid_request(why.to_string()));
     access.check_host(text(header::HOST)).map_err(|error| refused(&error))?;
     access.check_origin(text(header::ORIGIN)).map_err(|error| refused(&error))
-}
-
-/// The whole body, within its limits of size and time.
-///
-/// # Errors
-/// 408, 413 or 415, and 400 for one that breaks off.
-pub async fn read_body(request: &HttpRequest, payload: web::Payload, dispatch: &Dispatch) -> Result<Bytes, Refusal> {
-    let options = &dispatch.gateway.options;
-    let limit = options.max_body_bytes;
-    let length =
-        request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > limit as u64) {
-        return Err(media::too_large(limit));
-    }
-    media::check_content_type(request.headers())?;
-    match timeout(options.body_timeout, collect(payload, limit, length)).await {
-        Ok(body) => body,
-        Err(_) => {
-            let limit = options.body_timeout.as_secs_f64();
-            let error = RpcError::invalid_request(format!("the body did not arrive within {limit} s"));
-            Err(Refusal::new(408, error))
-        }
-    }
-}
-
-async fn collect(mut payload: web::Payload, limit: usize, length: Option<u64>) -> Result<Bytes, Refusal> {
-    let broken = |_| Refusal::new(400, RpcError::new(RpcError::PARSE, "the body broke off"));
-    let Some(first) = payload.next().await else { return Ok(Bytes::new()) };
-    let first = first.map_err(broken)?;
-    if length == Some(first.len() as u64) {
-        return Ok(first);
-    }
-    let mut body = BytesMut::from(first.as_ref());
-    while let Some(chunk) = payload.next().await {
-        body.extend_from_slice(&chunk.map_err(broken)?);
-        if body.len() > limit {
-            return Err(media::too_large(limit));
-        }
-    }
-    if body.len() > limit {
-        return Err(media::too_large(limit));
-    }
-    Ok(body.freeze())
 }
 
 /// The session that a request names, with its version header checked where the session's revision has one.
@@ -378,176 +311,9 @@ async fn find_session(
     Ok(live)
 }
 
-/// Answers with the call's result where it is quick or the client takes no streams, else with a stream.
-async fn respond(dispatch: &Dispatch, id: Id, running: Running, accepts: Accepts, observed: Observed) -> HttpResponse {
-    let patience = accepts.streams().then_some(dispatch.gateway.options.stream_after);
-    match running::first_word(running, patience).await {
-        Outcome::Done(done) => finish(dispatch, &id, done, accepts, observed),
-        Outcome::Cancelled => {
-            let (_, frames) = running::frames();
-            stream(dispatch, frames)
-        }
-        Outcome::Goes(running, first) => {
-            let (sender, frames) = running::frames();
-            // Owned by the response: it ends when the call does, or when the client hangs up.
-            actix_rt::spawn(running::carry(running, first, id, sender, sse::event, observed));
-            stream(dispatch, frames)
-        }
-    }
-}
-
-/// Answers a session's call as [`respond`] does, but keeps what becomes a stream for its client to go on with.
-async fn reply(
-    dispatch: &Dispatch,
-    live: &Live,
-    id: Id,
-    running: Running,
-    accepts: Accepts,
-    observed: Observed,
-) -> HttpResponse {
-    let patience = accepts.streams().then_some(dispatch.gateway.options.stream_after);
-    match running::first_word(running, patience).await {
-        Outcome::Done(done) => finish(dispatch, &id, done, accepts, observed),
-        Outcome::Cancelled => {
-            let (_, frames) = running::frames();
-            stream(dispatch, frames)
-        }
-        Outcome::Goes(running, first) => {
-            let (sender, frames) = running::frames();
-            let kept = replies::Reply::new(dispatch, live, std::slice::from_ref(&id));
-            // It may be a question, and a notice that came first is not missed either.
-            let first = first.map(Word::Question).into_iter().collect();
-            // Ends with the call, whatever becomes of the response.
-            actix_rt::spawn(kept.carry(first, Speech::Call { running, id, observed: Some(observed) }, sender));
-            stream(dispatch, frames)
-        }
-    }
-}
-
-/// A whole answer, as JSON, or as a stream of one event for a client that takes nothing else.
-fn finish(
-    dispatch: &Dispatch,
-    id: &Id,
-    done: Result<String, Refusal>,
-    accepts: Accepts,
-    observed: Observed,
-) -> HttpResponse {
-    let message = running::answer(id, &done);
-    let status = done.as_ref().err().map_or(200, |refusal| refusal.status);
-    running::settle(observed, &done);
-    whole(dispatch, status, message, accepts)
-}
-
-/// One message as a whole answer.
-fn whole(dispatch: &Dispatch, status: u16, message: String, accepts: Accepts) -> HttpResponse {
-    if status == 200 && !accepts.json() {
-        let (sender, frames) = mpsc::channel(1);
-        sender.try_send(sse::event(&message)).expect("the channel is new, and so has room");
-        return stream(dispatch, frames);
-    }
-    json(&mut builder(status), message)
-}
-
-/// Several messages as a whole answer.
-pub fn array(messages: &[String]) -> HttpResponse {
-    json(&mut builder(200), format!("[{}]", messages.join(",")))
-}
-
-/// An event stream of these frames.
-pub fn stream(dispatch: &Dispatch, frames: mpsc::Receiver<Bytes>) -> HttpResponse {
-    HttpResponse::Ok()
-        .insert_header((header::CONTENT_TYPE, "text/event-stream"))
-        .insert_header((header::CACHE_CONTROL, "no-cache, no-transform"))
-        .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(sse::Body::new(frames, dispatch.gateway.options.keep_alive.max(Duration::from_millis(1))))
-}
-
-/// The answer to a request that is refused.
-pub fn refused(refusal: Refusal) -> HttpResponse {
-    Failed::from(refusal).into_response()
-}
-
-fn builder(status: u16) -> HttpResponseBuilder {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = HttpResponse::build(status);
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.insert_header((header::RETRY_AFTER, RETRY_AFTER));
-    }
-    response
-}
-
-fn json(response: &mut HttpResponseBuilder, message: String) -> HttpResponse {
-    let body = match sse::one_line(&message) {
-        Cow::Borrowed(_) => message,
-        Cow::Owned(line) => line,
-    };
-    response.insert_header((header::CONTENT_TYPE, "application/json")).body(body)
-}
-
-impl Failed {
-    fn into_response(self) -> HttpResponse {
-        let mut response = builder(self.refusal.status);
-        if self.refusal.status == 413 || self.refusal.status == 408 {
-            // The rest of the body was not read, and will not be.
-            response.force_close();
-        }
-        json(&mut response, jsonrpc::failure(self.id.as_ref(), false, &self.refusal.error))
-    }
-}
-
-fn undecodable(error: DecodeError) -> Failed {
-    match error {
-        DecodeError::Batch => {
-            let error = RpcError::invalid_request("the body must be one message; an array of them is not taken");
-            Refusal::new(400, error).into()
-        }
-        DecodeError::Invalid { id, error } => Failed { refusal: Refusal::new(400, error), id },
-    }
-}
-
 fn id_of(message: &Message<'_>) -> Option<Id> {
     match message {
         Message::Request(request) => Some(request.id.clone()),
         Message::Notification { .. } | Message::Response { .. } => None,
-    }
-}
-
-fn session_header(headers: &HeaderMap) -> Option<Cow<'_, str>> {
-    headers.get(SESSION).map(|value| String::from_utf8_lossy(value.as_bytes()))
-}
-
-fn trace_headers(headers: &HeaderMap) -> TraceContext {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    text("traceparent")
-        .and_then(|parent| TraceContext::from_headers(parent, text("tracestate").unwrap_or_default()))
-        .unwrap_or_default()
-}
-
-/// A header's value; one that came more than once is joined, and so equals nothing.
-fn joined(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<Cow<'_, [u8]>> {
-    let mut values = headers.get_all(name).map(|value| value.as_bytes());
-    let first = values.next()?;
-    let mut all = Cow::Borrowed(first);
-    for value in values {
-        all.to_mut().extend_from_slice(b", ");
-        all.to_mut().extend_from_slice(value);
-    }
-    Some(all)
-}
-
-/// The protocol's own headers; one that came more than once is joined, and so equals nothing.
-struct ProtocolHeaders<'a> {
-    version: Option<Cow<'a, [u8]>>,
-    method: Option<Cow<'a, [u8]>>,
-    name: Option<Cow<'a, [u8]>>,
-}
-
-impl<'a> ProtocolHeaders<'a> {
-    fn of(headers: &'a HeaderMap) -> Self {
-        Self { version: joined(headers, VERSION), method: joined(headers, METHOD), name: joined(headers, NAME) }
-    }
-
-    fn borrowed(&self) -> Headers<'_> {
-        Headers { version: self.version.as_deref(), method: self.method.as_deref(), name: self.name.as_deref() }
     }
 }
