@@ -12,8 +12,7 @@ use futures_util::{
     stream,
 };
 use switchyard_proto::v1::{
-    CompleteReply, Failure, LaneReply, LaneRequest, RestRequest, lane_reply, lane_reply::Frame, lane_request,
-    lane_server::Lane,
+    CompleteReply, LaneReply, LaneRequest, RestRequest, lane_reply, lane_reply::Frame, lane_request, lane_server::Lane,
 };
 use tokio::{
     sync::{Notify, Semaphore, mpsc},
@@ -143,8 +142,7 @@ impl Serving {
                 }
             }
             _ if is_draining => {
-                let status = Failure::not_started("this node is about to stop");
-                say(&self.replies, call, Frame::Failed(to_wire(&status))).await;
+                say(&self.replies, call, Frame::Refused(lane_reply::Refused {})).await;
             }
             begins => self.begin(call, begins),
         }

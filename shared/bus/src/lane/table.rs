@@ -147,6 +147,8 @@ impl Table {
             lane_reply::Frame::Completed(reply) => Came::Completed(reply),
             lane_reply::Frame::Failed(status) => Came::Failed(from_wire(status)),
             lane_reply::Frame::Ended(_) => Came::Ended,
+            // As if it had never been sent: whoever is at that address next may take it.
+            lane_reply::Frame::Refused(_) => Came::Failed(Status::from_error(Box::new(LinkError::LaneEnded))),
             lane_reply::Frame::Rest(rest) => Came::Rest(rest.token),
             lane_reply::Frame::Draining(_) => {
                 state.draining = true;
