@@ -12,6 +12,8 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct Folder {
     folder: TempDir,
+    /// Where files are written that move into the folder whole.
+    drafts: TempDir,
     saves: AtomicU64,
 }
 
@@ -21,8 +23,10 @@ impl Folder {
     /// # Panics
     /// When the system gives none.
     pub fn empty() -> Self {
-        let folder = tempfile::Builder::new().prefix("switchyard-").tempdir().expect("a temporary folder can be made");
-        Self { folder, saves: AtomicU64::new(0) }
+        let [folder, drafts] = [(); 2].map(|()| {
+            tempfile::Builder::new().prefix("switchyard-").tempdir().expect("a temporary folder can be made")
+        });
+        Self { folder, drafts, saves: AtomicU64::new(0) }
     }
 
     /// A folder with a few files of each kind: text in the root and below, bytes, a prompt, and some that must not
@@ -54,11 +58,19 @@ impl Folder {
         })
     }
 
-    /// Writes a file in place, with the folders on its way.
+    /// Puts a file there, with the folders on its way. It comes in one step, so that it is one change however slow the
+    /// machine is.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
-        std::fs::write(path, content).expect("a file can be written");
+        let draft = self.drafts.path().join(self.saves.fetch_add(1, Ordering::Relaxed).to_string());
+        std::fs::write(&draft, content).expect("a file can be written");
+        std::fs::rename(draft, path).expect("a file can be moved");
+    }
+
+    /// Writes a file in place: at first it is empty, and whoever watches may see that.
+    pub fn overwrite(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.folder.path().join(name), content).expect("a file can be written");
     }
 
     /// Saves a file as editors do: writes another one beside it and renames that over it.

@@ -8,13 +8,16 @@ use tokio::{
     net::{TcpStream, UnixStream},
 };
 
-use crate::{PATIENCE, Talker, within};
+use crate::{PATIENCE, Talker, record::Record, within};
 
 /// A client at the other end of a socket. Dropping it closes the connection.
 pub struct LineClient {
     input: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     output: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     last_id: i64,
+    /// What was written of a line whose end is to come.
+    unfinished: Vec<u8>,
+    record: Record,
 }
 
 impl LineClient {
@@ -39,7 +42,8 @@ impl LineClient {
     }
 
     fn new(read: impl AsyncRead + Send + Unpin + 'static, write: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        Self { input: Some(Box::new(write)), output: BufReader::new(Box::new(read)), last_id: 0 }
+        let (input, output) = (Some(Box::new(write) as _), BufReader::new(Box::new(read) as _));
+        Self { input, output, last_id: 0, unfinished: Vec::new(), record: Record::default() }
     }
 
     /// Writes bytes as they are.
@@ -55,6 +59,11 @@ impl LineClient {
     /// # Errors
     /// The connection is closed.
     pub async fn try_write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.unfinished.extend(bytes);
+        if let Some(end) = self.unfinished.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = self.unfinished.drain(..=end).collect();
+            lines.split(|byte| *byte == b'\n').for_each(|line| self.record.sent(line));
+        }
         let input = self.input.as_mut().expect("it was not ended");
         within(PATIENCE, "the server to read", input.write_all(bytes)).await
     }
@@ -76,7 +85,11 @@ impl Talker for LineClient {
         // A reset is a way to close, too.
         match within(PATIENCE, "a message", self.output.read_line(&mut line)).await {
             Ok(0) | Err(_) => None,
-            Ok(_) => Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: `{line}`"))),
+            Ok(_) => {
+                let message = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: `{line}`"));
+                self.record.heard(&message);
+                Some(message)
+            }
         }
     }
 

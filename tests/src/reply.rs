@@ -18,7 +18,7 @@ type Headers = Vec<(String, Option<String>)>;
 #[derive(Debug)]
 enum Body {
     Json(Option<Value>),
-    Events(EventStream),
+    Events(Box<EventStream>),
 }
 
 /// The headers that tests ask about.
@@ -40,7 +40,7 @@ impl Call {
         let headers =
             HEADERS.iter().map(|name| ((*name).to_owned(), response.header(name).map(str::to_owned))).collect();
         let body = match response.media_type() {
-            "text/event-stream" => Body::Events(response.events()),
+            "text/event-stream" => Body::Events(Box::new(response.events())),
             _ => Body::Json(Some(response.json().await)),
         };
         Self { id, status, headers, body }

@@ -11,7 +11,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{PATIENCE, Response, response::Head, within};
+use crate::{PATIENCE, Response, record::Record, response::Head, within};
 
 /// Where MCP is served.
 #[derive(Clone, Debug)]
@@ -129,11 +129,13 @@ impl Request {
     }
 
     async fn exchange(self) -> std::io::Result<Response> {
+        // Made before there is a connection, for a server does not wait for long until a request comes.
+        let bytes = self.bytes();
+        let record = self.record();
         let stream = TcpStream::connect(self.to).await?;
         stream.set_nodelay(true)?;
         let (read, mut write) = tokio::io::split(stream);
         let mut read = BufReader::new(read);
-        let bytes = self.bytes();
 
         // A server may refuse a large body before it has read it; then the answer counts, not the broken write.
         let head = {
@@ -144,7 +146,21 @@ impl Request {
                 Either::Right((_, answered)) => answered.await?,
             }
         };
-        Ok(Response::new(head, read, write))
+        if let Some(session) = head.header("mcp-session-id") {
+            record.opened(session);
+        }
+        let is_post = self.method == "POST";
+        Ok(Response::new(head, read, write, record, is_post))
+    }
+
+    /// The record that it belongs to, with what it says noted.
+    pub(crate) fn record(&self) -> Record {
+        let (version, session) = (self.value("MCP-Protocol-Version"), self.value("Mcp-Session-Id"));
+        Record::of(&self.body, version, session, session_in(&self.path))
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(existing, _)| existing.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
@@ -171,4 +187,10 @@ impl Request {
         }
         bytes
     }
+}
+
+/// The session in an address for messages.
+pub(crate) fn session_in(address: &str) -> Option<&str> {
+    let (_, query) = address.split_once('?')?;
+    query.split('&').find_map(|pair| pair.strip_prefix("session_id="))
 }

@@ -6,7 +6,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{EventStream, PATIENCE, body::Place, within};
+use crate::{EventStream, PATIENCE, body::Place, record::Record, within};
 
 /// Everything before the body.
 #[derive(Debug)]
@@ -48,11 +48,21 @@ pub struct Response {
     read: BufReader<ReadHalf<TcpStream>>,
     /// Held so that the connection stays open in both directions.
     _write: WriteHalf<TcpStream>,
+    /// What its messages are judged by.
+    pub(crate) record: Record,
+    answers_post: bool,
 }
 
 impl Response {
-    pub(crate) fn new(head: Head, read: BufReader<ReadHalf<TcpStream>>, write: WriteHalf<TcpStream>) -> Self {
-        let mut response = Self { status: head.status, head, place: Place::UntilClose, read, _write: write };
+    pub(crate) fn new(
+        head: Head,
+        read: BufReader<ReadHalf<TcpStream>>,
+        write: WriteHalf<TcpStream>,
+        record: Record,
+        answers_post: bool,
+    ) -> Self {
+        let (status, place) = (head.status, Place::UntilClose);
+        let mut response = Self { status, head, place, read, _write: write, record, answers_post };
         let length = response.header("content-length").map(|length| length.parse().expect("a length is a number"));
         response.place = match length {
             Some(length) => Place::Plain(length),
@@ -99,14 +109,26 @@ impl Response {
     /// # Panics
     /// When it does not come, or breaks off.
     pub async fn bytes(mut self) -> Vec<u8> {
-        within(PATIENCE, "the end of a body", async {
+        let body = within(PATIENCE, "the end of a body", async {
             let mut body = Vec::new();
             while let Some(piece) = self.piece().await.expect("the body comes whole") {
                 body.extend(piece);
             }
             body
         })
-        .await
+        .await;
+        self.judge(&body);
+        body
+    }
+
+    /// Judges a JSON body as a message: that of a POST is one, that of a GET only if it says so.
+    fn judge(&self, body: &[u8]) {
+        if self.media_type() == "application/json"
+            && let Ok(message) = serde_json::from_slice::<Value>(body)
+            && (self.answers_post || message.get("jsonrpc").is_some())
+        {
+            self.record.heard(&message);
+        }
     }
 
     /// The whole body as text.

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use serde_json::Value;
 
-use crate::{PATIENCE, Response, within};
+use crate::{PATIENCE, Response, request::session_in, within};
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,9 +141,25 @@ impl EventStream {
         }
     }
 
+    /// Judges what the event says, whether the test looks at it or not.
+    fn judge(&self, event: &Event) {
+        match event.name.as_str() {
+            "endpoint" => {
+                if let Some(session) = session_in(&event.data) {
+                    self.response.record.opened(session);
+                }
+            }
+            _ if event.data.is_empty() => {}
+            _ => self.response.record.heard(&event.message()),
+        }
+    }
+
     fn take_line(&mut self, line: &str) {
         if line.is_empty() {
-            self.frames.extend(self.open.take().map(Frame::Event));
+            if let Some(event) = self.open.take() {
+                self.judge(&event);
+                self.frames.push_back(Frame::Event(event));
+            }
             return;
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));

@@ -11,7 +11,7 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout},
 };
 
-use crate::{Finished, Folder, ModernClient, NodeOptions, PATIENCE, Talker, within};
+use crate::{Finished, Folder, ModernClient, NodeOptions, PATIENCE, Talker, record::Record, within};
 
 /// A client at the other end of the pipe.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ pub struct StdioClient {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last_id: AtomicI64,
+    record: Record,
 }
 
 impl StdioClient {
@@ -40,7 +41,15 @@ impl StdioClient {
         let mut child = command.stdin(Stdio::piped()).spawn().expect("the program can be started");
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
-        Self { child, input, output, last_id: AtomicI64::new(0) }
+        Self { child, input, output, last_id: AtomicI64::new(0), record: Record::default() }
+    }
+
+    /// The same client of a bridge to a server that the test plays by hand, in whose messages only the test's own
+    /// shorthand would be judged.
+    #[must_use]
+    pub fn relayed(self) -> Self {
+        self.record.relay();
+        self
     }
 
     /// Writes one line as it is.
@@ -48,6 +57,7 @@ impl StdioClient {
     /// # Panics
     /// When the server does not read.
     pub async fn write(&mut self, line: impl AsRef<[u8]>) {
+        line.as_ref().split(|byte| *byte == b'\n').for_each(|line| self.record.sent(line));
         let input = self.input.as_mut().expect("standard input is open");
         let line = [line.as_ref(), b"\n"].concat();
         within(PATIENCE, "the server to read a line", input.write_all(&line)).await.expect("the server reads");
@@ -64,7 +74,8 @@ impl StdioClient {
             return None;
         }
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no protocol on stdout: `{line}`"));
-        assert_eq!(message["jsonrpc"], "2.0", "no protocol on stdout: `{line}`");
+        assert!(message.is_array() || message["jsonrpc"] == "2.0", "no protocol on stdout: `{line}`");
+        self.record.heard(&message);
         Some(message)
     }
 

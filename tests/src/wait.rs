@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How long something may take that should happen at once. Generous, for a loaded machine is not a failure.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a condition is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

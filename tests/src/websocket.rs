@@ -8,7 +8,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{PATIENCE, Request, Talker, response::Head, within};
+use crate::{PATIENCE, Request, Talker, record::Record, response::Head, within};
 
 /// The key of every handshake, and what it must be answered with.
 const KEY: (&str, &str) = ("dGhlIHNhbXBsZSBub25jZQ==", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
@@ -58,6 +58,9 @@ pub struct WebSocketClient {
     /// Whether pings are answered.
     pub answers_pings: bool,
     last_id: i64,
+    /// What was sent of a message whose last frame is to come.
+    unfinished: Vec<u8>,
+    record: Record,
 }
 
 impl WebSocketClient {
@@ -90,7 +93,8 @@ impl WebSocketClient {
         assert_eq!(head.status, 101, "the upgrade was refused");
         assert_eq!(head.header("sec-websocket-accept"), Some(KEY.1));
         let subprotocol = head.header("sec-websocket-protocol").map(str::to_owned);
-        Self { stream, subprotocol, answers_pings: true, last_id: 0 }
+        let (unfinished, record) = (Vec::new(), Record::default());
+        Self { stream, subprotocol, answers_pings: true, last_id: 0, unfinished, record }
     }
 
     /// Sends a frame; `last` of its message or not.
@@ -101,6 +105,12 @@ impl WebSocketClient {
         let mut frame = Self::head(opcode, last, payload.len() as u64).to_vec();
         // A mask of zeros is one, too.
         frame.extend(payload);
+        if matches!(opcode, Opcode::Text | Opcode::Continuation) {
+            self.unfinished.extend(payload);
+            if last {
+                self.record.sent(&std::mem::take(&mut self.unfinished));
+            }
+        }
         within(PATIENCE, "the server to read", self.stream.write_all(&frame)).await.expect("the server reads");
     }
 
@@ -140,7 +150,11 @@ impl WebSocketClient {
             };
             let mut payload = vec![0; usize::try_from(size).expect("it fits")];
             self.stream.read_exact(&mut payload).await.ok()?;
-            Some((Opcode::of(first & 0x0f), payload))
+            let opcode = Opcode::of(first & 0x0f);
+            if opcode == Opcode::Text {
+                self.record.heard(&serde_json::from_slice(&payload).expect("messages are JSON"));
+            }
+            Some((opcode, payload))
         })
         .await
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Every crate of the workspace, top row first.
 const ROWS: [&[&str]; 5] = [
-    &["switchyard-bench", "switchyard-fixtures", "switchyard-tests"],
+    &["switchyard-bench", "switchyard-fixtures", "switchyard-fuzz", "switchyard-rmcp-client", "switchyard-tests"],
     &["switchyard"],
     &["switchyard-events", "switchyard-gateway", "switchyard-prompts", "switchyard-resources", "switchyard-tools"],
     &[
@@ -20,7 +20,7 @@ const ROWS: [&[&str]; 5] = [
         "switchyard-mcp",
         "switchyard-tasks",
     ],
-    &["switchyard-config", "switchyard-proto", "switchyard-state", "switchyard-telemetry"],
+    &["switchyard-config", "switchyard-proto", "switchyard-schemas", "switchyard-state", "switchyard-telemetry"],
 ];
 
 /// What each crate of the workspace depends on, for whatever purpose, outsiders included.

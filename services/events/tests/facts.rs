@@ -88,10 +88,13 @@ fn names(numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
     numbers.into_iter().map(|number| number.to_string()).collect()
 }
 
+/// How long anything may take before a test fails, on a machine that is busy with other things too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 async fn until(what: &str, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     while !condition() {
-        assert!(Instant::now() < deadline, "waited 10 s until {what}");
+        assert!(Instant::now() < deadline, "waited too long until {what}");
         sleep(Duration::from_millis(2)).await;
     }
 }
@@ -112,7 +115,7 @@ impl Reader {
     }
 
     async fn next(&mut self) -> Reply {
-        let reply = timeout(Duration::from_secs(10), self.0.next()).await.expect("nothing came within 10 s");
+        let reply = timeout(PATIENCE, self.0.next()).await.expect("nothing came");
         reply.unwrap().unwrap().reply.unwrap()
     }
 

@@ -24,6 +24,9 @@ use tokio::{net::TcpListener, time::timeout};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
 
+/// How long anything may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Span>>>);
 
@@ -67,12 +70,12 @@ async fn publishing_continues_the_trace_of_its_cause_and_the_fact_continues_publ
     service.publish(Request::new(PublishRequest { facts })).await.unwrap();
     let mut told = Vec::new();
     while told.len() < 3 {
-        let reply = timeout(Duration::from_secs(10), replies.next()).await.unwrap().unwrap().unwrap();
+        let reply = timeout(PATIENCE, replies.next()).await.unwrap().unwrap().unwrap();
         if let Some(Reply::Event(event)) = reply.reply {
             told.push(event.fact.unwrap().traceparent);
         }
     }
-    tokio::task::spawn_blocking(|| guard.shutdown(Duration::from_secs(5))).await.unwrap();
+    tokio::task::spawn_blocking(|| guard.shutdown(PATIENCE)).await.unwrap();
 
     let spans = collector.0.lock().unwrap().clone();
     let publish = spans.iter().find(|span| span.name == "events.publish").unwrap();

@@ -106,7 +106,8 @@ fn ask(
 ) {
     let (observed, is_call) = begin_in_session(request, dispatch, live, asked);
     let trace = observed.context();
-    let (dispatch, live, id, text) = (dispatch.clone(), live.clone(), asked.id.clone(), text.clone());
+    let live = if may_ask { live.clone() } else { live.clone().without_questions() };
+    let (dispatch, id, text) = (dispatch.clone(), asked.id.clone(), text.clone());
     // Owned by the call it waits for: it ends with it.
     actix_rt::spawn(async move {
         let done = if is_call {

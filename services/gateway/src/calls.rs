@@ -196,14 +196,14 @@ impl Call {
                 let token = self.listener.progress_token.as_ref()?;
                 let grows = progress.progress > self.progress;
                 self.progress = self.progress.max(progress.progress);
-                grows.then(|| Step::Notice(notifications::progress(token, &progress)))
+                grows.then(|| Step::Notice(notifications::progress(token, &progress, revision)))
             }
             Event::Log(log) => {
                 let wanted = self.listener.log_level.as_ref()?;
                 is_loud_enough(&log.level, wanted).then(|| Step::Notice(notifications::message(&log)))
             }
             Event::Tool(result) => Some(Step::Done(Ok(results::tool(&result, revision)))),
-            Event::Resource(result) => Some(Step::Done(Ok(results::resource(&result, CacheScope::Public, revision)))),
+            Event::Resource(result) => Some(Step::Done(Ok(results::resource(&result, self.cache_scope(), revision)))),
             Event::Prompt(result) => Some(Step::Done(Ok(results::prompt(&result, revision)))),
             Event::Task(task) => Some(Step::Done(tasks::created(&task, revision))),
             Event::NeedInput(need) => match self.asking.ask(&need, revision) {
@@ -216,6 +216,12 @@ impl Call {
                 Err(error) => Some(Step::Done(Err(refuse(error, revision)))),
             },
         }
+    }
+
+    /// Who may keep the result: what a client's own answers went into is for that client alone.
+    fn cache_scope(&self) -> CacheScope {
+        let is_first = self.round.responses.is_empty() && self.round.state.is_empty();
+        if is_first { CacheScope::Public } else { CacheScope::Private }
     }
 
     /// Begins the call once more if that is safe and its node was lost, else gives the status back.

@@ -49,7 +49,8 @@ pub struct Conversation {
     /// The stream that carries the session's news.
     standing: JoinSet<()>,
     pings: u64,
-    leaving: bool,
+    /// The JSON text of the last ping's id, until its answer comes.
+    pinged: Option<String>,
 }
 
 /// Why a conversation need not go on.
@@ -84,7 +85,7 @@ impl Conversation {
             tasks: JoinSet::new(),
             standing: JoinSet::new(),
             pings: 0,
-            leaving: false,
+            pinged: None,
         };
         (conversation, receiver)
     }
@@ -133,13 +134,12 @@ impl Conversation {
         self.voice.frames.try_send(frame).expect("nothing was said yet, and so there is room");
     }
 
-    /// Resolves once there is no use in going on. While the gateway drains nothing new begins.
+    /// Resolves once there is no use in going on.
     pub async fn over(&mut self) -> Over {
-        let Self { dispatch, voice, tasks, standing, leaving, .. } = self;
+        let Self { dispatch, voice, tasks, standing, .. } = self;
         let gateway = &dispatch.gateway;
         let dismissed = async {
             _ = gateway.draining().wait_for(|draining| *draining).await;
-            *leaving = true;
             while tasks.join_next().await.is_some() {}
         };
         let lost = async {
@@ -209,7 +209,7 @@ impl Conversation {
 
     /// Whether one more request may run.
     fn check_room(&self, id: &Id) -> Result<(), Refusal> {
-        if self.leaving {
+        if *self.dispatch.gateway.draining().borrow() {
             return Err(failure::overloaded("this server is about to stop; connect again"));
         }
         if self.requests.contains_key(id) {

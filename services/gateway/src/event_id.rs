@@ -44,15 +44,17 @@ impl EventId {
         let (kind, rest) = text.split_once('/')?;
         let (rest, number) = rest.rsplit_once('/')?;
         let number = number.parse().ok()?;
-        match kind {
-            "reply" => Some(Self::Reply { stream: rest.to_owned(), number }),
+        let id = match kind {
+            "reply" => Self::Reply { stream: rest.to_owned(), number },
             "standing" => {
                 let (stream, epoch) = rest.rsplit_once('/')?;
                 let (stream, epoch) = (stream.to_owned(), epoch.to_owned());
-                Some(Self::Standing(Passed { stream, epoch, offset: Offset(number) }))
+                Self::Standing(Passed { stream, epoch, offset: Offset(number) })
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        // A number can be written in several ways, of which one is ours.
+        (id.to_string() == text).then_some(id)
     }
 }
 
@@ -82,7 +84,19 @@ mod tests {
     #[test]
     fn what_was_never_a_name_is_none() {
         let long = format!("reply/{}/1", "x".repeat(LONGEST));
-        for text in ["", "7", "reply/7", "reply/a/-1", "reply/a/x", "standing/a/1", "other/a/1", "réply/a/1", &long] {
+        for text in [
+            "",
+            "7",
+            "reply/7",
+            "reply/a/-1",
+            "reply/a/x",
+            "reply/a/+1",
+            "reply/a/01",
+            "standing/a/1",
+            "other/a/1",
+            "réply/a/1",
+            &long,
+        ] {
             assert_eq!(EventId::parse(text), None, "{text}");
         }
     }

@@ -205,7 +205,8 @@ async fn in_session(
     if is_call {
         let entered = dispatch.gateway.ledger.calls.enter_named(&live.record.id.0, &asked.id);
         let entered = entered.map_err(|refusal| Failed { refusal, id: Some(asked.id.clone()) })?;
-        let running = running::detach(dispatch, live.clone(), body.clone(), trace, entered);
+        let whom = if accepts.streams() { live.clone() } else { live.clone().without_questions() };
+        let running = running::detach(dispatch, whom, body.clone(), trace, entered);
         return Ok(reply(dispatch, &live, asked.id, running, accepts, observed).await);
     }
     let done = match dispatch.ask_in_session(&live, &asked, &trace).await {

@@ -37,6 +37,8 @@ mod sse_transport;
 pub mod stdio;
 mod subscriptions;
 mod tasks;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod websocket;
 
 use std::{
@@ -156,7 +158,7 @@ impl Gateway {
             metrics,
             unasked,
             expired,
-            seal: ArcSwap::from_pointee(Seal::new(&[])),
+            seal: ArcSwap::from_pointee(Seal::new(&[], Duration::ZERO)),
             snapshot: snapshot.clone(),
             draining: watch::Sender::new(false),
         });
@@ -176,7 +178,7 @@ impl Gateway {
     /// Takes the keys that the cluster seals with. While the store is away no call can ask a stateless client.
     async fn take_keys(&self) {
         match self.registry.secret(SEAL).await {
-            Ok(keys) => self.seal.store(Arc::new(Seal::new(&keys))),
+            Ok(keys) => self.seal.store(Arc::new(Seal::new(&keys, self.options.answer_timeout))),
             Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the sealing keys cannot be had"),
         }
     }

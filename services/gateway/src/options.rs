@@ -93,6 +93,12 @@ pub struct GatewayOptions {
     #[schemars(with = "duration::Text")]
     pub call_timeout_max: Duration,
 
+    /// How long a client without a session may take to answer what a call asked it, such as `1h`; after that its
+    /// `requestState` is refused.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub answer_timeout: Duration,
+
     /// How many calls run through this gateway at a time; more are refused at once.
     pub max_calls: usize,
 
@@ -138,6 +144,7 @@ impl Default for GatewayOptions {
             stream_after: Duration::from_secs(1),
             call_timeout: Duration::from_secs(5 * 60),
             call_timeout_max: Duration::from_secs(60 * 60),
+            answer_timeout: Duration::from_secs(60 * 60),
             max_calls: 10_000,
             max_streams: 20_000,
             max_connections: 10_000,

@@ -15,9 +15,6 @@ use ring::{
 use serde_json::Value;
 use switchyard_mcp::RpcError;
 
-/// How long a client may take to answer.
-const LIFETIME: Duration = Duration::from_secs(60 * 60);
-
 /// The bytes of the time until which a state is good.
 const EXPIRY_LEN: usize = 8;
 
@@ -26,10 +23,11 @@ const EXPIRY_LEN: usize = 8;
 pub struct Purpose(Vec<u8>);
 
 impl Purpose {
-    /// The same request of the same principal. Arguments are compared by value, whatever their layout.
+    /// The same request of the same principal. Arguments are compared by value, whatever their layout; those that
+    /// cannot be read here, such as very deep ones, to the letter.
     pub fn new(principal: &str, method: &str, name: &str, arguments: &str) -> Self {
-        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        let canonical = canonical(&arguments).to_string();
+        let read = serde_json::from_str::<Value>(arguments);
+        let canonical = read.map_or_else(|_| arguments.to_owned(), |arguments| canonical(&arguments).to_string());
         let mut purpose = Vec::new();
         for part in [principal, method, name] {
             purpose.extend_from_slice(&(part.len() as u64).to_be_bytes());
@@ -57,16 +55,18 @@ fn canonical(value: &Value) -> Value {
 pub struct Seal {
     keys: Vec<LessSafeKey>,
     random: SystemRandom,
+    /// How long a client may take to answer.
+    lifetime: Duration,
 }
 
 impl Seal {
-    /// With these keys, the newest first.
-    pub fn new(keys: &[[u8; 32]]) -> Self {
+    /// With these keys, the newest first. What it closes is good for `lifetime`, to the second.
+    pub fn new(keys: &[[u8; 32]], lifetime: Duration) -> Self {
         let key = |bytes: &[u8; 32]| {
             let key = UnboundKey::new(&CHACHA20_POLY1305, bytes).expect("32 bytes are a key of this algorithm");
             LessSafeKey::new(key)
         };
-        Self { keys: keys.iter().map(key).collect(), random: SystemRandom::new() }
+        Self { keys: keys.iter().map(key).collect(), random: SystemRandom::new(), lifetime }
     }
 
     /// Closes a state.
@@ -78,7 +78,7 @@ impl Seal {
         let key = self.keys.first().ok_or_else(failed)?;
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).map_err(|_| failed())?;
-        let mut sealed = (now() + LIFETIME.as_secs()).to_be_bytes().to_vec();
+        let mut sealed = now().saturating_add(self.lifetime.as_secs()).to_be_bytes().to_vec();
         sealed.extend_from_slice(state);
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(&purpose.0), &mut sealed)
             .map_err(|_| failed())?;
@@ -119,13 +119,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    const HOUR: Duration = Duration::from_secs(3600);
+
     fn purpose(principal: &str, arguments: &str) -> Purpose {
         Purpose::new(principal, "tools/call", "t", arguments)
     }
 
     #[test]
     fn a_state_comes_back_for_the_same_request_at_any_node_with_the_key() {
-        let (one, other) = (Seal::new(&[[1; 32]]), Seal::new(&[[2; 32], [1; 32]]));
+        let (one, other) = (Seal::new(&[[1; 32]], HOUR), Seal::new(&[[2; 32], [1; 32]], HOUR));
         let sealed = one.close(b"state", &purpose("alice", r#"{"a":1,"b":2}"#)).unwrap();
 
         let opened = other.open(&sealed, &purpose("alice", r#"{ "b": 2, "a": 1 }"#)).unwrap();
@@ -134,14 +136,40 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_cannot_be_read_here_are_not_all_the_same() {
+        let seal = Seal::new(&[[1; 32]], HOUR);
+        let deep = |levels| format!(r#"{{"a":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
+        for (arguments, others) in [
+            (deep(200), [deep(201), "null".into(), "{}".into()]),
+            (r#"{"a":"\ud800"}"#.into(), [r#"{"a":"\ud801"}"#.into(), "null".into(), deep(200)]),
+            (r#"{"a":1e400}"#.into(), [r#"{"a":1e401}"#.into(), "null".into(), deep(200)]),
+        ] {
+            let sealed = seal.close(b"state", &purpose("alice", &arguments)).unwrap();
+
+            assert!(seal.open(&sealed, &purpose("alice", &arguments)).is_ok(), "{arguments}");
+            for other in others {
+                assert!(seal.open(&sealed, &purpose("alice", &other)).is_err(), "{arguments} is not {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_that_is_too_old_is_refused() {
+        let seal = Seal::new(&[[1; 32]], Duration::ZERO);
+        let sealed = seal.close(b"state", &purpose("alice", "{}")).unwrap();
+
+        assert!(seal.open(&sealed, &purpose("alice", "{}")).is_err());
+    }
+
+    #[test]
     fn a_state_that_is_changed_or_for_something_else_is_refused() {
-        let seal = Seal::new(&[[1; 32]]);
+        let seal = Seal::new(&[[1; 32]], HOUR);
         let right = purpose("alice", "{}");
         let sealed = seal.close(b"state", &right).unwrap();
 
         assert!(seal.open(&sealed, &purpose("bob", "{}")).is_err());
         assert!(seal.open(&sealed, &purpose("alice", r#"{"a":1}"#)).is_err());
-        assert!(Seal::new(&[[3; 32]]).open(&sealed, &right).is_err());
+        assert!(Seal::new(&[[3; 32]], HOUR).open(&sealed, &right).is_err());
         for index in 0..sealed.len() {
             let mut changed = sealed.clone().into_bytes();
             changed[index] = if changed[index] == b'A' { b'B' } else { b'A' };

@@ -31,6 +31,15 @@ pub struct Live {
     pub revision: Revision,
 }
 
+impl Live {
+    /// The session for a request whose client takes no stream: there is nothing that a question could come on.
+    #[must_use]
+    pub fn without_questions(mut self) -> Self {
+        self.record.client_capabilities = "{}".to_owned();
+        self
+    }
+}
+
 /// The session is unknown, expired or over; a client then opens a new one.
 pub fn gone() -> Refusal {
     Refusal::new(404, RpcError::invalid_request("there is no such session; `initialize` opens a new one"))
@@ -99,7 +108,8 @@ impl Dispatch {
             method,
             params,
             meta: Meta::read(params.meta),
-            capabilities: &session.record.client_capabilities,
+            // Before the handshake is over, a client can be asked nothing.
+            capabilities: if session.record.ready { &session.record.client_capabilities } else { "{}" },
             principal: &session.record.principal,
             session: Some(&session.record.id.0),
             log_level: session.record.log_level.as_deref(),

@@ -4,7 +4,7 @@
 //! in its close code: 1000 the client closed it, 1001 this server stops, 1002 broken frames, 1003 binary messages, 1007
 //! no UTF-8, 1008 silence, 1009 a message above the limit for bodies, 1011 its session was lost.
 
-mod incoming;
+pub mod incoming;
 
 use std::time::Duration;
 

@@ -5,7 +5,6 @@
 //! What fails on the way is the error of the request that it fails, and nothing goes unanswered.
 
 mod answers;
-mod events;
 mod headers;
 mod remote;
 

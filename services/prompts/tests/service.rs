@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tonic::{Code, Request, Status};
 
 /// How long a change may take to be seen; far more than it does.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn write(folder: &Path, file: &str, name: &str, text: &str) {
     fs::write(folder.join(file), format!("---\nname: {name}\n---\n{text}\n")).unwrap();
@@ -345,6 +345,8 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     fn collect(&self) -> tracing::subscriber::DefaultGuard {
+        // A place in the code that a thread without a subscriber comes to first would stay silent for all of them.
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
         let log = self.clone();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
         tracing::subscriber::set_default(subscriber.with_max_level(tracing::Level::TRACE).finish())

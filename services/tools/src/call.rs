@@ -69,8 +69,8 @@ impl RunningCall {
     fn output(&self, ended: Result<ToolOutput, ToolError>) -> ToolOutput {
         let tool = self.offered.name();
         let output = match ended {
-            // Whoever writes a tool is told at once; in production its users are better served by what there is.
-            Ok(output) if cfg!(debug_assertions) && !output.is_error() && !self.keeps_promise(&output) => {
+            // Clients build on what the schema promised, so nothing else may pass for it.
+            Ok(output) if !output.is_error() && !self.keeps_promise(&output) => {
                 error!(tool, "the output does not fit the tool's output schema");
                 ToolOutput::failed("the tool's output does not fit its output schema")
             }

@@ -1,4 +1,6 @@
 //! Nodes that find each other by the registry, and what they tell each other by the log.
+//!
+//! Nothing here is outside the process, so time passes only while all of it waits.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -176,7 +178,7 @@ async fn until_told(stores: &Stores, list: ListKind) {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_joins_and_leaves_is_seen_by_the_others_and_told_in_the_log() {
     let stores = memory::stores();
     let gateway = Member::join(&stores, "gateway", &["gateway"], Vec::new()).await;
@@ -193,7 +195,7 @@ async fn a_node_that_joins_and_leaves_is_seen_by_the_others_and_told_in_the_log(
     assert_eq!(told, [1, 2, 3], "each generation once, the last one before leaving is over");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_falls_silent_is_gone_and_that_is_told_once() {
     let stores = memory::stores();
     let gateway = Member::join(&stores, "gateway", &["gateway"], Vec::new()).await;
@@ -217,7 +219,7 @@ async fn a_node_that_falls_silent_is_gone_and_that_is_told_once() {
     assert_eq!(generations_told(&stores).await, [1, 2, 3, 4]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn changed_entries_are_announced_again_and_each_list_is_told_once() {
     let stores = memory::stores();
     let gateway = Member::join(&stores, "gateway", &["gateway"], Vec::new()).await;
@@ -238,7 +240,7 @@ async fn changed_entries_are_announced_again_and_each_list_is_told_once() {
     assert_eq!(told, [ListKind::Prompts, ListKind::Resources]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn another_node_with_the_same_entries_changes_no_list() {
     let stores = memory::stores();
     let gateway = Member::join(&stores, "gateway", &["gateway"], Vec::new()).await;
@@ -253,7 +255,7 @@ async fn another_node_with_the_same_entries_changes_no_list() {
     assert_eq!(lists_told(&stores).await, [ListKind::Tools]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_is_told_after_the_gateways_serve_it() {
     let stores = memory::stores();
     let slow = Member::join(&stores, "slow", &["gateway"], Vec::new()).await;
@@ -269,7 +271,7 @@ async fn a_list_is_told_after_the_gateways_serve_it() {
     assert!(stores.registry.caught_up(version).await.unwrap());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_gateway_that_never_catches_up_delays_the_news_and_no_more() {
     let stores = memory::stores();
     let _stuck = Member::join(&stores, "stuck", &["gateway"], Vec::new()).await;
@@ -279,7 +281,7 @@ async fn a_gateway_that_never_catches_up_delays_the_news_and_no_more() {
     until_told(&stores, ListKind::Tools).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_the_registry_forgot_announces_itself_again() {
     let stores = memory::stores();
     let node = Member::join(&stores, "node", &["tools"], vec![entry(EntryKind::Tool, "echo")]).await;
@@ -294,7 +296,7 @@ async fn a_node_that_the_registry_forgot_announces_itself_again() {
     until("it is back", || gateway.sees() == ["gateway", "node"]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_at_the_start_is_waited_for() {
     let stores = memory::stores();
     let flaky = Flaky::over(&stores);
@@ -314,7 +316,7 @@ async fn a_store_that_is_away_at_the_start_is_waited_for() {
     until_told(&stores, ListKind::Tools).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn while_the_store_is_away_the_nodes_stay_as_they_were() {
     let stores = memory::stores();
     let flaky = Flaky::over(&stores);
@@ -336,7 +338,7 @@ async fn while_the_store_is_away_the_nodes_stay_as_they_were() {
     assert_eq!(one.sees(), ["one", "two"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn those_who_refresh_at_the_same_time_share_one_read() {
     let stores = memory::stores();
     let flaky = Flaky::over(&stores);
@@ -350,7 +352,7 @@ async fn those_who_refresh_at_the_same_time_share_one_read() {
     assert!(reads <= 3, "{reads}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn refreshing_shows_at_once_what_just_joined() {
     let stores = memory::stores();
     let gateway = Member::join(&stores, "gateway", &["gateway"], Vec::new()).await;

@@ -100,9 +100,7 @@ async fn a_call_is_a_span_below_its_cause_and_above_its_service_here_and_elsewhe
     tokio::time::sleep(Duration::from_millis(50)).await;
     drop((hanging, request));
     assert!(failed.is_err());
-    within("the traces to leave", tokio::task::spawn_blocking(|| guard.shutdown(Duration::from_secs(5))))
-        .await
-        .unwrap();
+    within("the traces to leave", tokio::task::spawn_blocking(|| guard.shutdown(support::PATIENCE))).await.unwrap();
 
     let spans = collector.0.lock().unwrap().clone();
     let calls: Vec<&Span> = spans.iter().filter(|span| span.name == "bus tools/call").collect();

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::Revision;
 
 /// A JSON array of content blocks for a client of `revision`. What is no array comes back as an empty one.
 pub fn blocks(content: &[u8], revision: Revision) -> Cow<'_, str> {
-    if let (true, Ok(text)) = (revision.has_titles(), std::str::from_utf8(content)) {
+    if let Some(text) = as_it_is(content, revision) {
         return Cow::Borrowed(text);
     }
     let blocks: Vec<Value> = serde_json::from_slice(content).unwrap_or_default();
@@ -18,7 +18,7 @@ pub fn blocks(content: &[u8], revision: Revision) -> Cow<'_, str> {
 
 /// A JSON array of prompt messages for a client of `revision`.
 pub fn messages(messages: &[u8], revision: Revision) -> Cow<'_, str> {
-    if let (true, Ok(text)) = (revision.has_titles(), std::str::from_utf8(messages)) {
+    if let Some(text) = as_it_is(messages, revision) {
         return Cow::Borrowed(text);
     }
     let mut messages: Vec<Value> = serde_json::from_slice(messages).unwrap_or_default();
@@ -30,10 +30,29 @@ pub fn messages(messages: &[u8], revision: Revision) -> Cow<'_, str> {
     Cow::Owned(Value::Array(messages).to_string())
 }
 
-/// One block as a client of a revision without titles can read it: text, image, resource, and audio where the
-/// revision has it; anything else becomes a text that says what it is.
-fn block_for(block: Value, revision: Revision) -> Value {
+/// Content that a client of `revision` can read without a change: all of it where links have icons, and where they have
+/// none, all that does not speak of any.
+fn as_it_is(content: &[u8], revision: Revision) -> Option<&str> {
+    let text = array_text(content).filter(|_| revision.has_titles())?;
+    (revision.has_icons() || !text.contains("\"icons\"")).then_some(text)
+}
+
+/// The text of a JSON array, or `None` when it is something else.
+fn array_text(json: &[u8]) -> Option<&str> {
+    let text = serde_json::from_slice::<&RawValue>(json).ok()?.get();
+    text.starts_with('[').then_some(text)
+}
+
+/// One block as a client of an older revision can read it. Before there were titles that is text, image, resource, and
+/// audio where the revision has it; anything else becomes a text that says what it is.
+pub(crate) fn block_for(block: Value, revision: Revision) -> Value {
     let Value::Object(mut block) = block else { return note("content of an unknown form") };
+    if revision.has_titles() {
+        if !revision.has_icons() && member(&block, "type") == "resource_link" {
+            block.shift_remove("icons");
+        }
+        return Value::Object(block);
+    }
     let kept: &[&str] = match block.get("type").and_then(Value::as_str) {
         Some("text") => &["type", "text", "annotations"],
         Some("image") => &["type", "data", "mimeType", "annotations"],
@@ -95,6 +114,30 @@ mod tests {
         let adapted = blocks(CONTENT, Revision::V2025_03_26);
 
         assert!(adapted.contains(r#""text":"x: file:///x""#), "{adapted}");
+    }
+
+    #[test]
+    fn a_link_has_icons_where_the_revision_has_them() {
+        let content =
+            br#"[{"type":"resource_link","uri":"file:///x","name":"x","icons":[]},{"type":"text","text":"t"}]"#;
+
+        let adapted = |revision| serde_json::from_str::<Value>(&blocks(content, revision)).unwrap();
+
+        assert_eq!(
+            adapted(Revision::V2025_06_18),
+            json!([{ "type": "resource_link", "uri": "file:///x", "name": "x" }, { "type": "text", "text": "t" }])
+        );
+        assert!(adapted(Revision::V2025_11_25)[0].get("icons").is_some());
+    }
+
+    #[test]
+    fn what_is_no_array_is_an_empty_one_for_every_client() {
+        for content in [b"".as_slice(), b" ", b"null", b"{}", b"[", b"[1]x", b"[\"\xff\"]"] {
+            for revision in Revision::ALL {
+                assert_eq!(blocks(content, revision), "[]", "{content:?} for {revision}");
+                assert_eq!(messages(content, revision), "[]", "{content:?} for {revision}");
+            }
+        }
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn is_same(argument: &Value, header: &[u8]) -> bool {
     match argument {
         Value::String(text) => text == header,
         Value::Bool(flag) => header == if *flag { "true" } else { "false" },
-        Value::Number(number) => match (number.as_i64(), header.parse::<i64>()) {
+        Value::Number(number) => match (number.as_i128(), header.parse::<i128>()) {
             (Some(number), Ok(header)) => number == header,
             _ => number.as_f64().is_some_and(|number| header.parse::<f64>() == Ok(number)),
         },
@@ -104,6 +104,7 @@ mod tests {
         assert!(check(json!("Hello"), Some("=?base64?SGVsbG8=?=")));
         assert!(check(Value::Null, None));
         assert!(check(json!(42), Some("42.0")));
+        assert!(check(json!(u64::MAX), Some("18446744073709551615")));
         assert!(check(json!(true), Some("true")));
         for (argument, header) in [
             (json!("eu"), None),
@@ -112,6 +113,7 @@ mod tests {
             (json!("Hello"), Some("=?base64?SGVsbG8?=")),
             (Value::Null, Some("eu")),
             (json!(42), Some("43")),
+            (json!(u64::MAX), Some("18446744073709551614")),
             (json!(true), Some("TRUE")),
         ] {
             assert!(!check(argument.clone(), header), "{argument} {header:?}");

@@ -29,9 +29,30 @@ pub fn decoded(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     STANDARD.decode(encoded).ok().map(Cow::Owned)
 }
 
+/// A value as a header can carry it, so that [`decoded`] gives it back: as it is where that is safe, else in base64.
+pub fn encoded(value: &str) -> Cow<'_, str> {
+    let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~')) && value.trim() == value;
+    let is_marked = value.as_bytes().starts_with(PREFIX) && value.as_bytes().ends_with(SUFFIX);
+    if is_plain && !is_marked {
+        return Cow::Borrowed(value);
+    }
+    format!("=?base64?{}?=", STANDARD.encode(value)).into()
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn whatever_a_header_has_to_say_comes_back() {
+        for value in ["", "search", " x ", "a\tb", "file:///天", "=?base64?eA==?=", "=?base64?=", "\u{0}", "\u{a0}"] {
+            let header = encoded(value);
+
+            assert!(header.bytes().all(|byte| matches!(byte, b' '..=b'~')), "{header}");
+            assert_eq!(decoded(header.as_bytes()).unwrap(), value.as_bytes(), "{value:?}");
+        }
+    }
 
     #[test]
     fn a_value_is_trimmed_and_decoded_only_in_the_exact_form() {

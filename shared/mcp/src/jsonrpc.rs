@@ -5,7 +5,7 @@
 use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Deserializer};
-use serde_json::{error::Category, value::RawValue};
+use serde_json::value::RawValue;
 
 use crate::RpcError;
 
@@ -111,13 +111,12 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
 /// # Errors
 /// -32700 for what is no JSON, -32600 for JSON that is no message, and [`DecodeError::Batch`] for an array.
 pub fn decode(body: &[u8]) -> Result<Message<'_>, DecodeError> {
-    if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        return Err(match serde_json::from_slice::<&RawValue>(body) {
-            Ok(_) => DecodeError::Batch,
-            Err(error) => unreadable(&error),
-        });
+    // Asked first, for nobody looks into members that are passed over.
+    let Ok(body) = std::str::from_utf8(body) else { return Err(no_json("it is no UTF-8".to_owned())) };
+    if body.bytes().find(|byte| !byte.is_ascii_whitespace()) == Some(b'[') {
+        return Err(check_json(body).map_or_else(|no_json| no_json, |()| DecodeError::Batch));
     }
-    let envelope: Envelope<'_> = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+    let envelope: Envelope<'_> = serde_json::from_str(body).map_err(|_| unreadable(body))?;
     envelope.into_message()
 }
 
@@ -157,12 +156,19 @@ impl<'a> Envelope<'a> {
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-fn unreadable(error: &serde_json::Error) -> DecodeError {
-    if error.classify() == Category::Data {
-        return invalid(None, "the body must be one JSON object, no member of it twice");
-    }
-    let message = format!("the body is no JSON: line {}, column {}", error.line(), error.column());
-    DecodeError::Invalid { id: None, error: RpcError::new(RpcError::PARSE, message) }
+fn unreadable(body: &str) -> DecodeError {
+    let no_message = |()| invalid(None, "the body must be one JSON object, no member of it twice");
+    check_json(body).map_or_else(|no_json| no_json, no_message)
+}
+
+/// Whether it is JSON at all, of whatever form.
+fn check_json(body: &str) -> Result<(), DecodeError> {
+    let read = serde_json::from_str::<&RawValue>(body);
+    read.map(|_| ()).map_err(|error| no_json(format!("line {}, column {}", error.line(), error.column())))
+}
+
+fn no_json(why: String) -> DecodeError {
+    DecodeError::Invalid { id: None, error: RpcError::new(RpcError::PARSE, format!("the body is no JSON: {why}")) }
 }
 
 fn invalid(id: Option<Id>, message: &'static str) -> DecodeError {
@@ -254,12 +260,14 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_a_parse_error_and_what_is_no_message_an_invalid_request() {
-        for body in ["", "{", "\u{feff}{}", r#"{"jsonrpc":"2.0","#, "{}x", "nul", "[1,"] {
+        for body in ["", "{", "\u{feff}{}", r#"{"jsonrpc":"2.0","#, r#"{"id":1,"id":2,"#, "{}x", "nul", "[1,", "1 2"] {
             assert_eq!(code(body), RpcError::PARSE, "{body}");
         }
         for body in [
             "{}",
             "1",
+            "1e400",
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","\ud800":1}"#,
             "null",
             r#""x""#,
             r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
@@ -274,7 +282,19 @@ mod tests {
             assert_eq!(code(body), RpcError::INVALID_REQUEST, "{body}");
         }
         assert!(matches!(decode(b" \n[]"), Err(DecodeError::Batch)));
-        assert!(matches!(decode(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}"), Err(DecodeError::Invalid { .. })));
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8_are_no_json_wherever_they_stand() {
+        for body in [
+            b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}".as_slice(),
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"unknown\":\"\xff\"}",
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"a\":\"\xc3\"}}",
+            b"[\"\xed\xa0\x80\"]",
+        ] {
+            let Err(DecodeError::Invalid { error, .. }) = decode(body) else { panic!("{body:?} is refused") };
+            assert_eq!(error.code, RpcError::PARSE, "{body:?}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod cursor;
 pub mod definitions;
 pub mod era;
 mod error;
+mod forms;
 pub mod header_params;
 pub mod headers;
 pub mod identity;
@@ -22,6 +23,8 @@ mod params;
 pub mod questions;
 pub mod results;
 mod revision;
+mod sampling;
+pub mod sse;
 pub mod tasks;
 
 pub use error::{Refusal, RpcError};

@@ -5,19 +5,19 @@ use serde_json::value::RawValue;
 use switchyard_proto::v1::{ListKind, LogMessage, Progress};
 
 use crate::{
-    RpcError,
+    Revision, RpcError,
     jsonrpc::{notification, push_string},
     results::SUBSCRIPTION_ID,
 };
 
-/// Progress of the call whose client gave it `token`, a JSON text.
-pub fn progress(token: &str, progress: &Progress) -> String {
+/// Progress of the call whose client, of `revision`, gave it `token`, a JSON text.
+pub fn progress(token: &str, progress: &Progress, revision: Revision) -> String {
     let mut params = format!(r#"{{"progressToken":{token},"progress":{}"#, number(progress.progress));
     if let Some(total) = progress.total {
         params.push_str(r#","total":"#);
         params.push_str(&number(total));
     }
-    if !progress.message.is_empty() {
+    if revision.has_progress_messages() && !progress.message.is_empty() {
         params.push_str(r#","message":"#);
         push_string(&mut params, &progress.message);
     }
@@ -158,9 +158,12 @@ mod tests {
     fn progress_keeps_the_tokens_json_type() {
         let half = Progress { progress: 0.5, total: Some(1.0), message: "half".into() };
 
-        assert_eq!(parsed(&progress("7", &half))["params"]["progressToken"], 7);
-        assert_eq!(parsed(&progress(r#""7""#, &half))["params"]["progressToken"], "7");
-        assert_eq!(parsed(&progress("0", &Progress { progress: f64::NAN, ..half }))["params"]["progress"], 0);
+        let newest = |token, report: &Progress| parsed(&progress(token, report, Revision::V2026_07_28));
+        assert_eq!(newest("7", &half)["params"]["progressToken"], 7);
+        assert_eq!(newest(r#""7""#, &half)["params"]["progressToken"], "7");
+        let oldest = parsed(&progress("7", &half, Revision::V2024_11_05));
+        assert_eq!(oldest["params"], json!({ "progressToken": 7, "progress": 0.5, "total": 1.0 }));
+        assert_eq!(newest("0", &Progress { progress: f64::NAN, ..half })["params"]["progress"], 0);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Revision, RpcError, jsonrpc::push_string};
+use crate::{Revision, RpcError, forms, jsonrpc::push_string, sampling};
 
 /// Questions by key, as a service asked them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,7 +114,7 @@ fn merged(one: Value, other: Value) -> Value {
 }
 
 /// A question as a request to a client with a session, under `id`, which becomes a JSON string. `None` where its revision
-/// has no such question.
+/// has no such question, or has no words for something in it.
 pub fn request(id: &str, question: &Value, revision: Revision) -> Option<String> {
     let method = question.get("method")?.as_str()?;
     let mut params = question.get("params").cloned().unwrap_or_else(|| json!({}));
@@ -124,11 +124,14 @@ pub fn request(id: &str, question: &Value, revision: Revision) -> Option<String>
             return None;
         }
         let fields = params.as_object_mut()?;
-        if !revision.has_url_elicitation() {
-            fields.remove("mode");
-        } else if by_url {
+        if by_url {
             fields.entry("elicitationId").or_insert_with(|| json!(id));
+        } else if !forms::adapt(fields, revision) {
+            return None;
         }
+    }
+    if method == "sampling/createMessage" && !sampling::adapt(params.as_object_mut()?, revision) {
+        return None;
     }
     let mut message = String::from(r#"{"jsonrpc":"2.0","id":"#);
     push_string(&mut message, id);

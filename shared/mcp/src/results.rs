@@ -1,6 +1,7 @@
 //! Results, as each revision wants them. Each function returns the JSON text of one `result` object.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::value::RawValue;
 use switchyard_proto::v1::{CompleteReply, PromptResult, ResourceResult, ToolResult, resource_contents::Body};
 
 use crate::{CacheScope, Method, Revision, content, identity, jsonrpc::push_string, legacy::capabilities};
@@ -126,10 +127,9 @@ const fn list_key(method: Method) -> &'static str {
 pub fn tool(said: &ToolResult, revision: Revision) -> String {
     let mut result = Writer::begin(revision, said.content_json.len() + said.structured_content_json.len());
     result.raw("content", &content::blocks(&said.content_json, revision));
-    let structured = std::str::from_utf8(&said.structured_content_json).unwrap_or_default();
-    let is_known =
-        revision.structures_anything() || (revision.has_titles() && structured.trim_start().starts_with('{'));
-    if is_known && !structured.is_empty() {
+    let structured = serde_json::from_slice::<&RawValue>(&said.structured_content_json).ok();
+    let is_known = |text: &&str| revision.structures_anything() || (revision.has_titles() && text.starts_with('{'));
+    if let Some(structured) = structured.map(RawValue::get).filter(is_known) {
         result.raw("structuredContent", structured);
     }
     result.raw("isError", if said.is_error { "true" } else { "false" });
@@ -299,7 +299,8 @@ mod tests {
 
         assert!(has("[1]", Revision::V2026_07_28));
         assert!(!has("[1]", Revision::V2025_11_25));
-        assert!(has(r#"{"n":1}"#, Revision::V2025_06_18));
+        assert!(!has("[1", Revision::V2026_07_28) && !has("", Revision::V2026_07_28), "it is no JSON");
+        assert!(has(r#" {"n":1} "#, Revision::V2025_06_18));
         assert!(!has(r#"{"n":1}"#, Revision::V2025_03_26));
         assert_eq!(parsed(&tool(&said("[1]"), Revision::V2026_07_28))["_meta"]["a"], 1);
         assert_eq!(parsed(&tool(&said("[1]"), Revision::V2025_11_25))["_meta"], json!({ "a": 1 }));

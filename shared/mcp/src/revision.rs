@@ -87,6 +87,11 @@ impl Revision {
         !matches!(self, Self::V2024_11_05)
     }
 
+    /// Whether progress may come with words.
+    pub const fn has_progress_messages(self) -> bool {
+        !matches!(self, Self::V2024_11_05)
+    }
+
     /// Whether there are `title`, `_meta` on definitions, resource links, `lastModified` and structured output.
     pub const fn has_titles(self) -> bool {
         matches!(self, Self::V2025_06_18 | Self::V2025_11_25 | Self::V2026_07_28)
@@ -104,6 +109,16 @@ impl Revision {
 
     /// Whether a client may be asked to visit a page.
     pub const fn has_url_elicitation(self) -> bool {
+        matches!(self, Self::V2025_11_25 | Self::V2026_07_28)
+    }
+
+    /// Whether forms propose values of every kind, and have choices with titles and several choices at once.
+    pub const fn has_form_choices(self) -> bool {
+        matches!(self, Self::V2025_11_25 | Self::V2026_07_28)
+    }
+
+    /// Whether a client's model may be given tools, and messages to it have several parts.
+    pub const fn has_sampling_tools(self) -> bool {
         matches!(self, Self::V2025_11_25 | Self::V2026_07_28)
     }
 

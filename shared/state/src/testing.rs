@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    num::NonZeroU64,
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -14,8 +15,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::redis::RedisOptions;
 
-/// Longer than anything takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than anything takes, on a machine that is busy with other things too.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running `redis-server` with a directory, a Unix socket and data of its own, killed when dropped. It saves
 /// nothing, so what it held is lost when it stops.
@@ -41,17 +42,18 @@ impl RedisServer {
         format!("redis+unix://{}", self.socket().display())
     }
 
-    /// Options for the cluster `name` on this server.
+    /// Options for the cluster `name` on this server, which does not count as away because the machine is busy.
     pub fn options(&self, name: &str) -> RedisOptions {
-        RedisOptions { url: self.url(), cluster: name.into(), ..RedisOptions::default() }
+        let timeout_ms = NonZeroU64::new(30_000).expect("not zero");
+        RedisOptions { url: self.url(), cluster: name.into(), timeout_ms, ..RedisOptions::default() }
     }
 
     /// Sends one command, such as `["FLUSHALL"]`, on a connection of its own.
     ///
     /// # Panics
-    /// When the server does not answer it within five seconds, or refuses it.
+    /// When the server does not answer it within a minute, or refuses it.
     pub async fn command(&self, words: &[&str]) -> Value {
-        let answer = timeout(Duration::from_secs(5), self.ask(words)).await;
+        let answer = timeout(PATIENCE, self.ask(words)).await;
         answer.expect("the server answers").expect("the server takes the command")
     }
 
@@ -137,7 +139,7 @@ impl Drop for RedisServer {
 /// Repeats a step until it returns something.
 ///
 /// # Panics
-/// When it has not after twenty seconds.
+/// When it has not after a minute.
 pub async fn eventually<T>(mut step: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -152,7 +154,7 @@ pub async fn eventually<T>(mut step: impl AsyncFnMut() -> Option<T>) -> T {
 /// What a future returns.
 ///
 /// # Panics
-/// When it has not after twenty seconds.
+/// When it has not after a minute.
 pub async fn in_time<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.expect("what was waited for happens")
 }

@@ -92,7 +92,7 @@ async fn a_trace_goes_on_across_hops_and_only_its_own_spans_leave() {
     let silent = span("unsampled", SpanKind::Server, &unsampled, &[]);
     let silent_context = context_of(&silent);
     drop((silent, service, hop, request));
-    tokio::task::spawn_blocking(|| guard.shutdown(Duration::from_secs(5))).await.unwrap();
+    tokio::task::spawn_blocking(|| guard.shutdown(Duration::from_secs(60))).await.unwrap();
 
     let (request, hop, service) =
         (collector.span("tools/call echo"), collector.span("bus tools/call"), collector.span("tool echo"));

@@ -7,7 +7,7 @@ fn floors_and_peer_answer_every_call_correctly_and_are_written_down() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let file = folder.path().join("bench.json");
     let mut bench = Command::new(env!("CARGO_BIN_EXE_switchyard-bench"));
-    bench.args(["--rounds", "2", "--seconds", "0.1", "--connections", "1,4", "--json"]).arg(&file);
+    bench.args(["--rounds", "2", "--seconds", "0.5", "--connections", "1,4", "--json"]).arg(&file);
     bench.args(["--only", "floor-web,floor-hop-unary,floor-hop-stream,rmcp-modern,rmcp-legacy"]);
 
     let output = bench.output().expect("it was built");

@@ -9,6 +9,7 @@ mod losses;
 mod membership;
 mod redis_away;
 mod resuming;
+mod services;
 mod sessions;
 mod traces;
 

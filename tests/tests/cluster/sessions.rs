@@ -1,7 +1,7 @@
 //! No session has a home: any request of any session is served by any gateway.
 
 use serde_json::json;
-use switchyard_tests::{Call, Cluster, LegacyClient, ModernClient, Revision, Shape};
+use switchyard_tests::{Call, Cluster, LegacyClient, ModernClient, Revision, Shape, eventually};
 
 #[tokio::test]
 async fn field_case_01_every_request_of_a_session_may_land_anywhere() {
@@ -89,15 +89,22 @@ async fn a_cursor_of_one_gateway_works_at_another() {
         cluster.folder.write(&format!("many/{number:04}.txt"), number.to_string());
     }
     let (here, there) = (cluster.modern(0), cluster.modern(1));
-    switchyard_tests::eventually("the new files to be listed", async || {
-        let page = here.request("resources/list", json!({})).await;
-        page.result().get("nextCursor").map(|_| ())
-    })
-    .await;
+    let many = |uris: &[String]| uris.iter().filter(|uri| uri.contains("/many/")).count();
+    eventually("the new files to be listed", async || (many(&listed([&here, &here]).await) == 450).then_some(())).await;
 
+    let mut uris = listed([&here, &there]).await;
+
+    let count = uris.len();
+    uris.sort_unstable();
+    uris.dedup();
+    assert_eq!((uris.len(), many(&uris)), (count, 450));
+}
+
+/// The URIs of all resources, whose pages are asked for at one gateway and the other in turn.
+async fn listed(gateways: [&ModernClient; 2]) -> Vec<String> {
     let mut uris = Vec::new();
     let mut params = json!({});
-    for client in [&here, &there].into_iter().cycle() {
+    for client in gateways.into_iter().cycle() {
         let page = client.request("resources/list", params).await;
         let resources = page.result()["resources"].as_array().unwrap();
         uris.extend(resources.iter().map(|resource| resource["uri"].as_str().unwrap().to_owned()));
@@ -106,11 +113,7 @@ async fn a_cursor_of_one_gateway_works_at_another() {
             None => break,
         }
     }
-
-    let count = uris.len();
-    uris.sort_unstable();
-    uris.dedup();
-    assert_eq!((uris.len(), uris.iter().filter(|uri| uri.contains("/many/")).count()), (count, 450));
+    uris
 }
 
 #[tokio::test]

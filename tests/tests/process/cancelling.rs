@@ -15,7 +15,7 @@ async fn cancel(client: &LegacyClient, id: &Value) {
 }
 
 #[tokio::test]
-async fn closing_the_stream_cancels_a_modern_call_down_to_the_tool() {
+async fn field_case_43_closing_the_stream_cancels_a_modern_call_down_to_the_tool() {
     let one = One::start().await;
     let backend = Backend::start().await;
     let modern = one.modern();
@@ -41,7 +41,7 @@ async fn hanging_up_before_the_answer_cancels_a_modern_call_too() {
 }
 
 #[tokio::test]
-async fn a_legacy_call_is_cancelled_by_a_notification_and_its_stream_ends_without_an_answer() {
+async fn field_case_41_a_call_is_cancelled_by_a_notification_and_its_stream_ends_without_an_answer() {
     let one = One::start().await;
     let backend = Backend::start().await;
 

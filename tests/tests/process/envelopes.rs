@@ -1,7 +1,7 @@
 //! What a POST may hold: JSON-RPC messages, and everything that is none.
 
 use serde_json::{Value, json};
-use switchyard_tests::{Backend, Call, LegacyClient, ModernClient, Revision, RpcError};
+use switchyard_tests::{Call, LegacyClient, Revision, RpcError};
 
 use crate::One;
 

@@ -96,7 +96,7 @@ async fn of_a_burst_the_last_change_is_never_lost() {
     let mut updates = modern.listen(json!({"resourceSubscriptions": [uri]})).await;
 
     for round in 0..500 {
-        one.folder.write("notes.txt", format!("round {round}"));
+        one.folder.overwrite("notes.txt", format!("round {round}"));
     }
 
     // Whoever reads after each update has read the last content in the end.
@@ -131,7 +131,7 @@ async fn both_eras_hear_of_the_same_change() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_while_nothing_changes() {
+async fn field_case_22_nothing_is_told_while_nothing_changes() {
     let one = One::start().await;
     let modern = one.modern();
     let everything = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});

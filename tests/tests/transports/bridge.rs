@@ -1,6 +1,5 @@
 //! `switchyard stdio --connect URL`.
 
-use rustix::process::Signal;
 use serde_json::json;
 use switchyard_tests::{
     Asked, Backend, Cluster, Folder, ModernClient, Revision, Scripted, Shape, StdioClient, Talker, meta,
@@ -71,14 +70,14 @@ async fn a_call_is_cancelled_from_line_to_tool_in_both_eras() {
 
 #[tokio::test]
 async fn a_session_outlives_the_gateway_that_it_was_opened_at() {
-    let cluster = Cluster::start(Shape::default()).await;
+    let mut cluster = Cluster::start(Shape::default()).await;
     let balancer = cluster.balancer().await;
     let mut client = bridge(&balancer.mcp().to_string());
     client.handshake("2025-11-25").await;
     let uri = client.uri_of("plan.md").await;
     client.ask("resources/subscribe", json!({"uri": uri})).await;
 
-    cluster.gateways[0].signal(Signal::KILL);
+    cluster.gateways.remove(0).kill().await;
 
     for _ in 0..4 {
         assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
@@ -89,7 +88,7 @@ async fn a_session_outlives_the_gateway_that_it_was_opened_at() {
 
 /// A client in a session of this scripted server.
 async fn in_session(server: &Scripted) -> StdioClient {
-    let mut client = bridge(&server.url());
+    let mut client = bridge(&server.url()).relayed();
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
     client.begin(&json!(0), "initialize", params).await;

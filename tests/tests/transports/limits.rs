@@ -16,12 +16,12 @@ async fn a_client_that_never_says_anything_is_closed() {
 
 #[tokio::test]
 async fn a_session_whose_client_answers_pings_stays() {
-    let one = One::start_with(json!({"idleTimeout": "400ms"})).await;
+    let one = One::start_with(json!({"idleTimeout": "4s"})).await;
     let mut client = one.tcp().await;
     client.handshake("2025-11-25").await;
 
-    // Each ping follows a silence of half the time, so this is twice the time.
-    for _ in 0..4 {
+    // Each ping follows a silence of half the time, so this is longer than the time.
+    for _ in 0..3 {
         let ping = client.notified("ping").await;
         client.say(&json!({"jsonrpc": "2.0", "id": ping["id"], "result": {}}).to_string()).await;
     }
@@ -35,7 +35,7 @@ async fn a_session_whose_client_answers_pings_stays() {
 
 #[tokio::test]
 async fn a_client_that_waits_for_an_answer_is_not_silent() {
-    let one = One::start_with(json!({"idleTimeout": "100ms"})).await;
+    let one = One::start_with(json!({"idleTimeout": "2s"})).await;
     let mut client = one.tcp().await;
     let params = ModernClient::params(json!({"notifications": {"resourcesListChanged": true}}));
     client.begin(&json!("s"), "subscriptions/listen", params).await;
@@ -50,7 +50,7 @@ async fn a_client_that_waits_for_an_answer_is_not_silent() {
 
 #[tokio::test]
 async fn a_websocket_client_is_pinged_and_closed_with_1008_when_it_does_not_answer() {
-    let one = One::start_with(json!({"keepAlive": "50ms", "idleTimeout": "300ms"})).await;
+    let one = One::start_with(json!({"keepAlive": "500ms", "idleTimeout": "4s"})).await;
     let mut deaf = one.websocket().await;
     deaf.answers_pings = false;
     let mut lively = one.websocket().await;
@@ -74,7 +74,7 @@ async fn asks_for_much(one: &One, client: &mut impl Talker) {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off() {
-    let one = One::start_with(json!({"writeTimeout": "500ms"})).await;
+    let one = One::start_with(json!({"writeTimeout": "4s"})).await;
     one.folder.write("long.txt", "x".repeat(6_000_000));
     let (mut tcp, mut unix) = (one.tcp().await, one.unix().await);
     let (mut websocket, mut sse) = (one.websocket().await, one.sse().await);

@@ -5,10 +5,21 @@
 mod all;
 mod bridge;
 mod draining;
+mod giving_up;
 mod http_sse;
+mod ids;
 mod limits;
+mod pings;
+mod progress_words;
+mod questions;
+mod questions_adapted;
+mod questions_by_result;
+mod questions_early;
+mod questions_late;
+mod reports;
 mod sockets;
 mod sse_cluster;
+mod unasked;
 mod websocket;
 
 use std::path::PathBuf;

@@ -104,10 +104,12 @@ impl Conversation {
 
     /// The client answered a request of ours. A ping's answer has done its work by coming.
     pub(super) async fn answered(&mut self, id: &Id, body: &Bytes) {
-        if let Some(session) = &self.session
-            && !id.as_json().starts_with(r#""ping."#)
-        {
-            self.dispatch.answer_in_session(session, id, body).await;
+        if self.pinged.take_if(|ping| id.as_json() == ping.as_str()).is_some() {
+            return;
+        }
+        match &self.session {
+            Some(session) => self.dispatch.answer_in_session(session, id, body).await,
+            None => _ = self.dispatch.gateway.unasked.inc(),
         }
     }
 
@@ -118,7 +120,9 @@ impl Conversation {
         }
         self.pings += 1;
         // A queue without room says that the client does not read, and whoever writes to it finds that out.
-        self.voice.try_say(&format!(r#"{{"jsonrpc":"2.0","id":"ping.{}","method":"ping"}}"#, self.pings));
+        let id = format!(r#""ping.{}""#, self.pings);
+        self.voice.try_say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        self.pinged = Some(id);
     }
 
     pub(super) async fn end_session(&mut self) {

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
 use serde_json::json;
 use switchyard_gateway::stdio::line;
-use switchyard_mcp::{Id, Message, RpcError, jsonrpc};
+use switchyard_mcp::{Id, Message, RpcError, jsonrpc, sse::Parser};
 use tokio::{sync::mpsc, time::sleep};
 
-use super::{events::Parser, remote::Remote};
+use super::remote::Remote;
 
 /// The most bytes that one message may have.
 pub const MESSAGE_LIMIT: usize = 64 * 1024 * 1024;
@@ -90,7 +90,8 @@ impl Trail {
         let mut parser = Parser::new(MESSAGE_LIMIT);
         // A stream that breaks has ended, too.
         while let Ok(Some(piece)) = response.chunk().await {
-            let events = parser.take(&piece).map_err(|_| too_large())?;
+            let mut events = Vec::new();
+            let taken = parser.take(&piece, &mut events);
             for event in events {
                 self.last = event.id.or(self.last.take());
                 self.retry = event.retry.map(Duration::from_millis).or(self.retry);
@@ -102,6 +103,7 @@ impl Trail {
                     return Ok(Some(event.data));
                 }
             }
+            taken.map_err(|_| too_large())?;
         }
         Ok(None)
     }

@@ -2,11 +2,10 @@
 
 use std::{borrow::Cow, collections::HashMap, sync::Mutex};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
-use switchyard_mcp::{Request, header_params::HeaderParam, meta::Meta};
+use switchyard_mcp::{Request, header_params::HeaderParam, headers::encoded, meta::Meta};
 
 /// The parameters that a header repeats.
 #[derive(Deserialize)]
@@ -78,16 +77,6 @@ fn insert(headers: &mut HeaderMap, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(encoded(value).as_ref())) {
         headers.insert(name, value);
     }
-}
-
-/// A value as a header can carry it: as it is where that is safe, else in base64.
-fn encoded(value: &str) -> Cow<'_, str> {
-    let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~')) && value.trim() == value;
-    let is_marked = value.starts_with("=?base64?") && value.ends_with("?=");
-    if is_plain && !is_marked {
-        return Cow::Borrowed(value);
-    }
-    format!("=?base64?{}?=", STANDARD.encode(value)).into()
 }
 
 #[cfg(test)]

@@ -4,10 +4,19 @@ use std::{fs, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use switchyard_proto::v1::{ListKind, fact::Kind};
-use switchyard_resources::ResourceService;
+use switchyard_resources::{ResourceService, ServiceOptions};
 use switchyard_state::{Announced, Heartbeat, NodeId, NodeRecord, Registry, Secret, Snapshot, StoreError};
 
-use super::{Folder, Log, LogState, registry, requests::list, serve, start};
+use super::{Folder, Log, LogState, patient, registry, requests::list, serve, start, start_with};
+
+/// Soon over.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// Options by which a node that says nothing is soon replaced. What the others saw they remember for long, because they
+/// believe that publishing may take as long.
+fn soon_replaced() -> ServiceOptions {
+    ServiceOptions { lease: SHORT, ..patient() }
+}
 
 async fn ready(service: &ResourceService) {
     list(service, "data", "", 1).await.unwrap();
@@ -130,10 +139,10 @@ async fn when_the_node_that_tells_dies_another_one_tells_what_it_kept_to_itself(
         let (lost, log) = (Log::default(), Log::default());
         lost.set(LogState::Hanging);
         let cut: Arc<dyn Registry> = Arc::new(Cut(registry.clone()));
-        let one = start(&[folder.source()], &cut, "one", &lost).unwrap();
+        let one = start_with(&soon_replaced(), &[folder.source()], &cut, "one", &lost).unwrap();
         ready(&one).await;
         until_held(&registry, &folder).await;
-        let two = start(&[folder.source()], &registry, "two", &log).unwrap();
+        let two = start_with(&soon_replaced(), &[folder.source()], &registry, "two", &log).unwrap();
         ready(&two).await;
 
         folder.write("a.txt", "before the death");
@@ -153,14 +162,14 @@ async fn a_node_that_stops_tells_what_it_has_to_and_hands_over_at_once() {
     let one = start(&[folder.source()], &registry, "one", &log).unwrap();
     ready(&one).await;
     until_held(&registry, &folder).await;
-    let two = start(&[folder.source()], &registry, "two", &log).unwrap();
+    let two = start_with(&soon_replaced(), &[folder.source()], &registry, "two", &log).unwrap();
     ready(&two).await;
     folder.write("a.txt", "22");
 
     one.stop().await;
 
     let name = format!("watch:{}", folder.uri(""));
-    let is_free = registry.lease(&name, &NodeId("two".into()), Duration::from_millis(400)).await.unwrap();
+    let is_free = registry.lease(&name, &NodeId("two".into()), super::LONG).await.unwrap();
     assert!(is_free);
     assert!(list(&one, "data", "", 9).await.is_ok());
     folder.write("b.txt", "22");
@@ -220,10 +229,11 @@ async fn a_node_that_cannot_publish_leaves_it_to_one_that_can() {
     let folder = Folder::with(&[("a.txt", "")]);
     let (registry, away, log) = (registry(), Log::default(), Log::default());
     away.set(LogState::Hanging);
-    let one = start(&[folder.source()], &registry, "one", &away).unwrap();
+    let hasty = ServiceOptions { publish_timeout: SHORT, ..soon_replaced() };
+    let one = start_with(&hasty, &[folder.source()], &registry, "one", &away).unwrap();
     ready(&one).await;
     until_held(&registry, &folder).await;
-    let two = start(&[folder.source()], &registry, "two", &log).unwrap();
+    let two = start_with(&soon_replaced(), &[folder.source()], &registry, "two", &log).unwrap();
     ready(&two).await;
 
     folder.write("a.txt", "22");

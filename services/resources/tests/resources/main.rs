@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tonic::Status;
 
 /// Longer than anything here takes on a busy machine.
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
 
 /// A directory to serve.
 struct Folder(TempDir);
@@ -43,10 +43,13 @@ impl Folder {
         self.0.path().join("data").canonicalize().unwrap()
     }
 
+    /// Puts a file there in one step, so that it is one change however long the step takes.
     fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
+        let draft = self.0.path().join("draft");
+        fs::write(&draft, content).unwrap();
+        fs::rename(draft, path).unwrap();
     }
 
     fn uri(&self, path: &str) -> String {
@@ -159,13 +162,9 @@ impl Log {
     }
 }
 
-/// Options by which a node is soon replaced.
-fn quick() -> ServiceOptions {
-    ServiceOptions {
-        lease: Duration::from_millis(400),
-        publish_timeout: Duration::from_millis(400),
-        ..ServiceOptions::default()
-    }
+/// Options by which nothing happens because the machine is busy with other things.
+fn patient() -> ServiceOptions {
+    ServiceOptions { max_wait: LONG, lease: LONG, publish_timeout: LONG, ..ServiceOptions::default() }
 }
 
 fn start(
@@ -174,7 +173,17 @@ fn start(
     node: &str,
     log: &Log,
 ) -> Result<ResourceService, ResourcesError> {
-    ResourceService::start(sources, &quick(), registry.clone(), NodeId(node.to_owned()), Arc::new(log.clone()))
+    start_with(&patient(), sources, registry, node, log)
+}
+
+fn start_with(
+    options: &ServiceOptions,
+    sources: &[ResourceOptions],
+    registry: &Arc<dyn Registry>,
+    node: &str,
+    log: &Log,
+) -> Result<ResourceService, ResourcesError> {
+    ResourceService::start(sources, options, registry.clone(), NodeId(node.to_owned()), Arc::new(log.clone()))
 }
 
 /// A node that serves `folder` alone, once its first look is done.

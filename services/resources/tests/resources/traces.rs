@@ -27,6 +27,8 @@ impl SpanExporter for Kept {
 
 impl Kept {
     fn new() -> (Self, DefaultGuard) {
+        // A place in the code that a thread without a subscriber comes to first would stay silent for all of them.
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
         let kept = Self::default();
         let provider = SdkTracerProvider::builder().with_simple_exporter(kept.clone()).build();
         let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));

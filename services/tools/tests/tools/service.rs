@@ -184,7 +184,7 @@ async fn a_tool_that_fails_tells_why_and_one_that_breaks_does_not() {
 }
 
 #[tokio::test]
-async fn output_that_was_not_promised_is_noticed_in_tests() {
+async fn output_that_was_not_promised_is_a_failure() {
     assert_eq!(act("lie").await.failure(), "the tool's output does not fit its output schema");
 }
 

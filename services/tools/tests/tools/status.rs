@@ -14,7 +14,10 @@ use axum::{
 use serde_json::{Value, json};
 use switchyard_proto::v1::{call_event::Event, tools_server::Tools};
 use switchyard_tools::{ToolOptions, ToolService};
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+};
 use tonic::{Code, Request};
 
 use crate::caller::{Call, LONG, call, next, offering, read, request};
@@ -93,9 +96,10 @@ async fn private_addresses_are_refused_unless_they_are_allowed_by_name() {
 
 #[tokio::test]
 async fn a_closed_port_is_an_answer_too() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    drop(listener);
+    // Held by somebody who does not listen, so that nobody else does.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let at = socket.local_addr().unwrap();
 
     let checked = check(&allowing(at), &format!("http://{at}/")).await.success();
 

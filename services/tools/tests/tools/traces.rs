@@ -34,6 +34,8 @@ impl SpanExporter for Kept {
 
 /// The spans of what `work` does, the outermost first.
 async fn traced(work: impl Future<Output = ()>) -> Vec<SpanData> {
+    // A place in the code that a thread without a subscriber comes to first would stay silent for all of them.
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
     let kept = Kept::default();
     let provider = SdkTracerProvider::builder().with_simple_exporter(kept.clone()).build();
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));

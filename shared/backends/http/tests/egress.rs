@@ -19,7 +19,10 @@ use axum::{
     routing::get,
 };
 use switchyard_http::{AddressKind, Egress, EgressError, EgressOptions, Lookup};
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+};
 use url::Url;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -210,9 +213,10 @@ async fn a_name_without_an_address_is_told_from_a_refused_one() {
 
 #[tokio::test]
 async fn a_closed_port_is_unreachable() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    drop(listener);
+    // Held by somebody who does not listen, so that nobody else does.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let at = socket.local_addr().unwrap();
     let egress = Egress::new(&options(&[at.to_string()])).unwrap();
 
     let error = egress.get(&url(&format!("http://{at}/?key=secret")), LONG).await.unwrap_err();

@@ -41,19 +41,23 @@ async fn secrets_of_two_names_differ(registry: Shared) {
 }
 
 async fn a_rotated_secret_has_the_new_key_first_and_the_old_one_for_a_while(registry: Shared) {
-    let before = registry.secret("state").await.unwrap();
+    let before = registry.secret("kept").await.unwrap();
+    let [old] = registry.secret("brief").await.unwrap()[..] else { panic!("more than one") };
 
-    registry.rotate("state", Duration::from_secs(1)).await.unwrap();
-    let during = registry.secret("state").await.unwrap();
+    registry.rotate("kept", LONG).await.unwrap();
+    let during = registry.secret("kept").await.unwrap();
+    registry.rotate("brief", Duration::from_millis(30)).await.unwrap();
+    let [new, ..] = registry.secret("brief").await.unwrap()[..] else { panic!("none") };
     let after = eventually(async || {
-        let keys = registry.secret("state").await.unwrap();
+        let keys = registry.secret("brief").await.unwrap();
         (keys.len() == 1).then_some(keys)
     })
     .await;
 
     assert_eq!((during.len(), during[1]), (2, before[0]));
     assert_ne!(during[0], before[0]);
-    assert_eq!(after, [during[0]]);
+    assert_eq!(after, [new]);
+    assert_ne!(new, old);
 }
 
 async fn a_second_rotation_keeps_no_key_for_longer_than_the_first_one_said(registry: Shared) {

@@ -1,16 +1,13 @@
 //! A store that is away says so soon, and is found again by itself.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use switchyard_state::{
     NodeId, SessionId, StoreError, redis,
-    testing::{RedisServer, eventually},
+    testing::{RedisServer, eventually, in_time},
 };
 
-use super::node;
-
-/// The deadline of a request, and some time for a busy machine to notice it.
-const SOON: Duration = Duration::from_millis(1_900);
+use super::{hasty_node, node};
 
 #[tokio::test]
 async fn a_redis_that_was_never_there_is_away() {
@@ -29,12 +26,10 @@ async fn a_redis_that_was_killed_is_away_and_is_found_again() {
     stores.log.append(b"before", "").await.unwrap();
 
     server.stop();
-    let before = Instant::now();
     for _ in 0..3 {
-        let answer = stores.log.append(b"meanwhile", "").await;
+        let answer = in_time(stores.log.append(b"meanwhile", "")).await;
         assert!(matches!(answer, Err(StoreError::Away(_))), "{answer:?}");
     }
-    assert!(before.elapsed() < SOON);
 
     server.restart().await;
     stores.log.append(b"after", "").await.unwrap();
@@ -56,29 +51,29 @@ async fn no_request_fails_because_redis_was_restarted_before_it() {
 #[tokio::test]
 async fn a_frozen_redis_is_away_within_its_deadline_for_everybody() {
     let server = RedisServer::start().await;
-    let stores = node(&server);
+    let stores = hasty_node(&server);
     let id = SessionId("session".into());
     let node = NodeId("node".into());
-    stores.log.position().await.unwrap();
+    eventually(async || stores.log.position().await.ok()).await;
 
     server.pause();
-    let before = Instant::now();
-    let answers = tokio::join!(
-        async { stores.log.position().await.err() },
-        async { stores.log.read("epoch", Default::default(), 1, Duration::from_secs(600)).await.err() },
-        async { stores.sessions.load(&id, Duration::from_secs(600)).await.err() },
-        async { stores.sessions.touch(std::slice::from_ref(&id), Duration::from_secs(600)).await.err() },
-        async { stores.registry.heartbeat(&node, None).await.err() },
-        async { stores.registry.nodes().await.err() },
-    );
-    let elapsed = before.elapsed();
+    let answers = in_time(async {
+        tokio::join!(
+            async { stores.log.position().await.err() },
+            async { stores.log.read("epoch", Default::default(), 1, Duration::from_secs(600)).await.err() },
+            async { stores.sessions.load(&id, Duration::from_secs(600)).await.err() },
+            async { stores.sessions.touch(std::slice::from_ref(&id), Duration::from_secs(600)).await.err() },
+            async { stores.registry.heartbeat(&node, None).await.err() },
+            async { stores.registry.nodes().await.err() },
+        )
+    })
+    .await;
     let still = stores.log.position().await.err();
 
     let (position, read, load, touch, heartbeat, nodes) = answers;
     for error in [position, read, load, touch, heartbeat, nodes, still] {
         assert!(matches!(error, Some(StoreError::Away(_))), "{error:?}");
     }
-    assert!(elapsed < SOON, "{elapsed:?}");
 
     server.resume();
     eventually(async || stores.log.position().await.ok()).await;
@@ -88,17 +83,16 @@ async fn a_frozen_redis_is_away_within_its_deadline_for_everybody() {
 async fn many_requests_to_a_redis_that_is_away_do_not_queue_up() {
     let server = RedisServer::start().await;
     server.pause();
-    let stores = node(&server);
+    let stores = hasty_node(&server);
 
-    let before = Instant::now();
+    // One after the other they would take longer than anybody waits here.
     let mut requests = tokio::task::JoinSet::new();
-    for _ in 0..200 {
+    for _ in 0..1_000 {
         let log = stores.log.clone();
         requests.spawn(async move { log.append(b"entry", "").await.is_err() });
     }
 
-    assert!(requests.join_all().await.into_iter().all(|failed| failed));
-    assert!(before.elapsed() < SOON, "{:?}", before.elapsed());
+    assert!(in_time(requests.join_all()).await.into_iter().all(|failed| failed));
 }
 
 #[tokio::test]

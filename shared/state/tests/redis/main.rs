@@ -66,3 +66,9 @@ fn new_clusters(server: &RedisServer) -> impl Fn(&Limits) -> Stores {
 fn node(server: &RedisServer) -> Stores {
     redis::connect(&server.options("test")).unwrap()
 }
+
+/// A node that waits for an answer no longer than nodes do by default.
+fn hasty_node(server: &RedisServer) -> Stores {
+    let timeout_ms = redis::RedisOptions::default().timeout_ms;
+    redis::connect(&redis::RedisOptions { timeout_ms, ..server.options("test") }).unwrap()
+}

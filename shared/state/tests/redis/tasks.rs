@@ -8,7 +8,7 @@ use switchyard_state::{
     testing::{RedisServer, eventually},
 };
 
-use super::node;
+use super::{hasty_node, node};
 
 const LONG: Duration = Duration::from_secs(600);
 const TASK: &str = "{switchyard:test}:task:task";
@@ -109,8 +109,8 @@ async fn an_expired_task_that_cannot_be_read_costs_no_other_and_is_removed() {
 #[tokio::test]
 async fn a_task_lives_through_an_outage_and_is_no_orphan_after_it() {
     let server = RedisServer::start().await;
-    let tasks = node(&server).tasks;
-    let (id, one) = (create(&*tasks, "task").await, NodeId("one".into()));
+    let (id, one) = (create(&*node(&server).tasks, "task").await, NodeId("one".into()));
+    let tasks = hasty_node(&server).tasks;
     let ids = std::slice::from_ref(&id);
 
     server.pause();
@@ -124,6 +124,7 @@ async fn a_task_lives_through_an_outage_and_is_no_orphan_after_it() {
     // The client asks before its node is heard again.
     let task = eventually(async || tasks.load(&id).await.ok()).await.unwrap();
     assert!(!task.orphan);
+    let tasks = node(&server).tasks;
     assert_eq!(tasks.fail_orphan(&id, b"dead").await.unwrap(), None);
     assert_eq!(tasks.heartbeat(&one, ids).await.unwrap(), ids);
 }

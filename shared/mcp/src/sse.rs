@@ -1,6 +1,6 @@
 //! Server-sent events out of the bytes of a response, however those were cut.
 
-/// One event, as far as a bridge cares.
+/// One event. Its name is not kept, for nothing depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
     /// Its data, lines joined; empty for an event that only moves the id on.
@@ -15,6 +15,8 @@ pub struct Event {
 pub struct Parser {
     limit: usize,
     line: Vec<u8>,
+    /// The first line has passed, before which a mark of byte order may stand.
+    begun: bool,
     after_return: bool,
     open: Event,
     data: Vec<u8>,
@@ -28,15 +30,22 @@ pub struct TooLarge;
 impl Parser {
     /// Nothing read yet.
     pub fn new(limit: usize) -> Self {
-        Self { limit, line: Vec::new(), after_return: false, open: Event::default(), data: Vec::new(), has_data: false }
+        Self {
+            limit,
+            line: Vec::new(),
+            begun: false,
+            after_return: false,
+            open: Event::default(),
+            data: Vec::new(),
+            has_data: false,
+        }
     }
 
-    /// The events that end in the next bytes.
+    /// Adds the events that end in the next bytes to `events`.
     ///
     /// # Errors
-    /// An event is larger than the limit.
-    pub fn take(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLarge> {
-        let mut events = Vec::new();
+    /// An event is larger than the limit. Those before it have been added.
+    pub fn take(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
         while !bytes.is_empty() {
             // The second half of a line's end that came cut in two.
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
@@ -54,10 +63,13 @@ impl Parser {
             let line = std::mem::take(&mut self.line);
             events.extend(self.take_line(&line));
         }
-        Ok(events)
+        Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8]) -> Option<Event> {
+    fn take_line(&mut self, mut line: &[u8]) -> Option<Event> {
+        if !std::mem::replace(&mut self.begun, true) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
         if line.is_empty() {
             let is_event = std::mem::take(&mut self.has_data) || self.open != Event::default();
             let mut event = std::mem::take(&mut self.open);
@@ -77,12 +89,20 @@ impl Parser {
                 self.data.extend_from_slice(value);
             }
             b"id" if !value.contains(&0) => self.open.id = Some(String::from_utf8_lossy(value).into_owned()),
-            b"retry" => self.open.retry = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()),
+            b"retry" => self.open.retry = number(value).or(self.open.retry),
             // Comments, names of events, and what may come some day.
             _ => {}
         }
         None
     }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The number that digits are; anything else is none.
+fn number(value: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(value).ok().filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+    digits.and_then(|digits| digits.parse().ok())
 }
 
 #[cfg(test)]
@@ -91,8 +111,11 @@ mod tests {
     use super::*;
 
     fn parse(text: &str, step: usize) -> Vec<Event> {
-        let mut parser = Parser::new(1000);
-        text.as_bytes().chunks(step).flat_map(|piece| parser.take(piece).unwrap()).collect()
+        let (mut parser, mut events) = (Parser::new(1000), Vec::new());
+        for piece in text.as_bytes().chunks(step) {
+            parser.take(piece, &mut events).unwrap();
+        }
+        events
     }
 
     #[test]
@@ -128,10 +151,32 @@ mod tests {
     }
 
     #[test]
-    fn an_event_above_the_limit_is_an_error() {
-        let mut parser = Parser::new(10);
+    fn a_mark_of_byte_order_belongs_to_no_line() {
+        let data = |text| parse(text, 1).pop().map(|event| event.data);
 
-        assert_eq!(parser.take(b"data: 1234\n\n").unwrap().len(), 1);
-        assert_eq!(parser.take(b"data: 12345"), Err(TooLarge));
+        assert_eq!(data("\u{feff}data: x\n\n").as_deref(), Some("x"));
+        assert_eq!(data("data: x\n\u{feff}data: y\n\n").as_deref(), Some("x"), "only at the beginning");
+    }
+
+    #[test]
+    fn a_reconnection_time_that_is_no_number_is_passed_over() {
+        for wrong in ["+5", "-5", "5s", " 5", "", "99999999999999999999"] {
+            let events = parse(&format!("retry: 250\nretry: {wrong}\ndata\n\n"), 7);
+
+            assert_eq!(events, [Event { retry: Some(250), ..Event::default() }], "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_above_the_limit_is_an_error_and_costs_none_before_it() {
+        for step in [1, 100] {
+            let (mut parser, mut events) = (Parser::new(10), Vec::new());
+
+            let mut pieces = b"data: 1234\n\ndata: 12345".chunks(step);
+            let taken = pieces.try_for_each(|piece| parser.take(piece, &mut events));
+
+            assert_eq!(taken, Err(TooLarge), "in steps of {step}");
+            assert_eq!(events.len(), 1, "in steps of {step}");
+        }
     }
 }

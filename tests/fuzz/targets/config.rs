@@ -1,0 +1,5 @@
+//! Makes up input for [`switchyard_fuzz::config`].
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| switchyard_fuzz::config(data));
