@@ -139,6 +139,13 @@ impl Audience {
         }
     }
 
+    /// Everything that the session could have missed, on this stream alone.
+    pub fn repeat_everything(&self, id: &str, lists: &[Topic], at: Offset) {
+        let Some(stream) = self.streams.iter().find(|stream| stream.id == id) else { return };
+        let resources = self.subscriptions.keys().cloned().map(Topic::Resource);
+        lists.iter().cloned().chain(resources).for_each(|topic| stream.pending.mark(topic, at, ""));
+    }
+
     fn wants(&self, topic: &Topic, at: Offset) -> bool {
         match topic {
             Topic::List(_) => true,

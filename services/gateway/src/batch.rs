@@ -13,6 +13,7 @@ use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
 };
+use tracing::warn;
 
 use crate::{
     calls::Step,
@@ -41,29 +42,33 @@ pub async fn receive(
     let texts: Vec<&RawValue> = serde_json::from_slice(body).unwrap_or_default();
     check(&texts, dispatch.gateway.options.max_requests_per_connection)?;
     let (sender, words) = mpsc::channel(WORDS);
-    let (mut requests, mut is_answered) = (Vec::new(), false);
+    let (mut requests, mut said) = (Vec::new(), Vec::new());
     for text in texts {
         let text = body.slice_ref(text.get().as_bytes());
         match jsonrpc::decode(&text) {
             Ok(Message::Request(asked)) => {
-                is_answered = true;
                 requests.push(asked.id.clone());
                 ask(request, dispatch, &live, &asked, &text, sender.clone(), accepts.streams());
             }
-            Ok(Message::Notification { method, params }) => dispatch.note_in_session(&live, &method, params).await?,
-            Ok(Message::Response { id }) => dispatch.answer_in_session(&live, &id, &text).await,
-            Err(error) => {
-                is_answered = true;
-                say(&sender, Word::Answer(unreadable(&error, &live))).await;
+            Ok(Message::Notification { method, params }) => {
+                match dispatch.note_in_session(&live, &method, params).await {
+                    Err(refusal) if requests.is_empty() && said.is_empty() => return Err(refusal),
+                    // What has begun is answered all the same.
+                    Err(refusal) => warn!(reason = %refusal.error.message, "a notification could not be noted"),
+                    Ok(()) => {}
+                }
             }
+            Ok(Message::Response { id }) => dispatch.answer_in_session(&live, &id, &text).await,
+            Err(error) => said.push(unreadable(&error, &live)),
         }
     }
     drop(sender);
-    if !is_answered {
+    if requests.is_empty() && said.is_empty() {
         return Ok(HttpResponse::Accepted().finish());
     }
     let patience = accepts.streams().then_some(dispatch.gateway.options.stream_after);
-    Ok(respond(dispatch, &live, &requests, words, patience, accepts).await)
+    let answers = Answers { requests, said, words };
+    Ok(respond(dispatch, &live, answers, patience, accepts).await)
 }
 
 fn check(texts: &[&RawValue], most: usize) -> Result<(), Refusal> {
@@ -108,10 +113,11 @@ fn ask(
     let trace = observed.context();
     let live = if may_ask { live.clone() } else { live.clone().without_questions() };
     let (dispatch, id, text) = (dispatch.clone(), asked.id.clone(), text.clone());
+    // At once, for the next message of the batch may cancel it.
+    let entered = is_call.then(|| dispatch.gateway.ledger.calls.enter_named(&live.record.id.0, &id));
     // Owned by the call it waits for: it ends with it.
     actix_rt::spawn(async move {
-        let done = if is_call {
-            let entered = dispatch.gateway.ledger.calls.enter_named(&live.record.id.0, &id);
+        let done = if let Some(entered) = entered {
             match entered {
                 Ok(entered) => {
                     let running = running::detach(&dispatch, live, text, trace, entered);
@@ -155,16 +161,24 @@ async fn say(words: &mpsc::Sender<Word>, word: Word) {
     _ = tokio::time::timeout(running::LAST_WORD, words.send(word)).await;
 }
 
+/// What a batch is answered with.
+struct Answers {
+    /// The ids of its requests.
+    requests: Vec<Id>,
+    /// What is known already.
+    said: Vec<String>,
+    /// What comes.
+    words: mpsc::Receiver<Word>,
+}
+
 async fn respond(
     dispatch: &Dispatch,
     live: &Live,
-    requests: &[Id],
-    mut words: mpsc::Receiver<Word>,
+    Answers { requests, mut said, mut words }: Answers,
     patience: Option<Duration>,
     accepts: Accepts,
 ) -> HttpResponse {
     let until = patience.map(|patience| Instant::now() + patience);
-    let mut said = Vec::new();
     loop {
         let word = match until {
             None => words.recv().await,
@@ -176,14 +190,16 @@ async fn respond(
         match word {
             Some(Word::Answer(answer)) => said.push(answer),
             Some(word) if patience.is_some() => {
-                return stream(dispatch, live, requests, said, Some(word), words);
+                return stream(dispatch, live, &requests, said, Some(word), words);
             }
             Some(_) => {}
+            // Its client cancelled all of it.
+            None if said.is_empty() => return HttpResponse::Accepted().finish(),
             None if accepts.json() => return http::array(&said),
             None => break,
         }
     }
-    stream(dispatch, live, requests, said, None, words)
+    stream(dispatch, live, &requests, said, None, words)
 }
 
 fn stream(

@@ -238,7 +238,9 @@ impl Carrier {
                     let message = self.kind.notification(&topic, at, &cause);
                     room.send(self.frame(at, &message));
                 }
-                News::FloorIsFree => self.retake().await,
+                // Without a place it would hear nothing any more; its client comes back.
+                News::FloorIsFree if !self.retake().await => break,
+                News::FloorIsFree => {}
                 News::Ended => return,
             }
         }
@@ -270,12 +272,16 @@ impl Carrier {
     }
 
     /// A silent stream takes the floor that another one left, and what was not sent there.
-    async fn retake(&mut self) {
-        let StreamKind::Standing { standing, .. } = &self.kind else { return };
+    async fn retake(&mut self) -> bool {
+        let StreamKind::Standing { standing, .. } = &self.kind else { return true };
         match standing.take_place(&self.dispatch, &self.pending, None).await {
-            Ok(began) => self.began = Some(began),
+            Ok(began) => {
+                self.began = Some(began);
+                true
+            }
             Err(refusal) => {
                 warn!(session = %standing.session, reason = %refusal.error.message, "a stream could not take the floor");
+                false
             }
         }
     }

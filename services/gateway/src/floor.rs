@@ -99,14 +99,16 @@ impl Standing {
         let (mut found, mut repeated) = (Vec::new(), Vec::new());
         let mut after = share.rest_of.as_ref().map_or(from, |passed| passed.offset.min(from));
         let mut is_of_rest = share.rest_of.is_some();
-        while after < up_to && !lost {
+        // What comes live later is only what this stream carries itself.
+        let end = if share.rest_of.is_some() { up_to.max(from) } else { up_to };
+        while after < end && !lost {
             let batch = gateway.log.read(&epoch, after, CATCH_UP, Duration::ZERO).await.map_err(store)?;
             lost = batch.lost;
             if batch.entries.is_empty() {
                 break;
             }
             after = batch.resume;
-            for entry in batch.entries.into_iter().filter(|entry| entry.offset <= up_to) {
+            for entry in batch.entries.into_iter().filter(|entry| entry.offset <= end) {
                 let Ok(fact) = Fact::decode(entry.bytes.as_slice()) else { continue };
                 if let (Some(Kind::FloorTaken(floor)), Some(passed)) = (&fact.kind, &share.rest_of)
                     && floor.session == self.session.0
@@ -116,8 +118,8 @@ impl Standing {
                     is_of_rest = floor.stream == passed.stream;
                 }
                 match is_news(&fact) {
-                    true if entry.offset > from => found.push((entry.offset, fact)),
-                    true if is_of_rest => repeated.push((entry.offset, fact)),
+                    true if entry.offset > from && entry.offset <= up_to => found.push((entry.offset, fact)),
+                    true if is_of_rest && entry.offset <= from => repeated.push((entry.offset, fact)),
                     _ => {}
                 }
             }

@@ -4,7 +4,7 @@
 //! An event is named on the wire only after the log has it. A stream that never named one cannot be gone on with, and
 //! keeps nothing. The call goes on whatever becomes of its client; what it says meanwhile waits in the log.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use switchyard_mcp::{Id, Refusal, Revision};
@@ -28,7 +28,7 @@ use crate::{
 /// How long the log of a call that runs outlives the last sign of the gateway that the call runs through.
 const KEEP: Duration = Duration::from_secs(5 * 60);
 
-/// How often what must not be lost is tried again while the store is away, and how long it waits between.
+/// How often the end of a reply is noted again while the store is away, and how long to wait between.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -95,6 +95,8 @@ pub struct Reply {
     revision: Revision,
     retry: Duration,
     is_kept: bool,
+    /// What may not be missed and could not be kept yet, in order.
+    unkept: VecDeque<String>,
 }
 
 impl Reply {
@@ -110,6 +112,7 @@ impl Reply {
             revision: session.revision,
             retry: gateway.options.stream_retry,
             is_kept: false,
+            unkept: VecDeque::new(),
         }
     }
 
@@ -135,18 +138,24 @@ impl Reply {
                 () = gone => client = None,
                 // A call that is silent for long keeps its log by this.
                 () = sleep(KEEP / 3), if self.is_kept => { self.open().await; }
+                () = sleep(PAUSE), if !self.unkept.is_empty() => self.catch_up().await,
             }
         }
+        // The stream ends now, whatever is still to be noted.
+        drop(client);
         if self.is_kept {
             self.close().await;
         }
     }
 
-    async fn close(&self) {
+    async fn close(&mut self) {
         for _ in 0..TRIES {
-            match self.log.close(&self.id).await {
-                Ok(()) => return,
-                Err(error) => debug!(error = &error as &dyn std::error::Error, "could not note a reply's end yet"),
+            self.catch_up().await;
+            if self.unkept.is_empty() {
+                match self.log.close(&self.id).await {
+                    Ok(()) => return,
+                    Err(error) => debug!(error = &error as &dyn std::error::Error, "could not note a reply's end yet"),
+                }
             }
             sleep(PAUSE).await;
         }
@@ -167,20 +176,40 @@ impl Reply {
         };
         // Nobody can come back for what never had a name.
         let is_kept = self.is_kept || (client.is_some() && self.open().await);
-        let kept = if is_kept { self.log.append(&self.id, message.as_bytes()).await } else { Ok(None) };
-        let frame = match &kept {
-            Ok(Some(number)) => sse::named_event(&self.name(*number), &message),
-            Ok(None) | Err(_) => sse::event(&message),
+        let number = if is_kept { self.keep(&message, may_be_missed).await } else { None };
+        let frame = match number {
+            Some(number) => sse::named_event(&self.name(number), &message),
+            None => sse::event(&message),
         };
         match client {
             Some(frames) if may_be_missed => _ = frames.try_send(frame),
             _ => send(client, frame).await,
         }
-        if let Err(error) = kept {
-            warn!(error = &error as &dyn std::error::Error, "an event of a reply could not be kept");
-            if !may_be_missed {
-                self.insist(&message).await;
+    }
+
+    /// Keeps a message, and returns its number. Behind one that could not be kept yet, the next ones wait.
+    async fn keep(&mut self, message: &str, may_be_missed: bool) -> Option<u64> {
+        if self.unkept.is_empty() {
+            match self.log.append(&self.id, message.as_bytes()).await {
+                Ok(number) => return number,
+                Err(error) => {
+                    warn!(error = &error as &dyn std::error::Error, "an event of a reply could not be kept yet");
+                }
             }
+        }
+        if !may_be_missed {
+            self.unkept.push_back(message.to_owned());
+        }
+        None
+    }
+
+    /// Tries again to keep what could not be kept.
+    async fn catch_up(&mut self) {
+        while let Some(message) = self.unkept.front() {
+            if self.log.append(&self.id, message.as_bytes()).await.is_err() {
+                return;
+            }
+            self.unkept.pop_front();
         }
     }
 
@@ -194,16 +223,6 @@ impl Reply {
             Err(error) => warn!(error = &error as &dyn std::error::Error, "a reply cannot be kept for its client now"),
         }
         self.is_kept
-    }
-
-    /// Keeps what the client may have missed as soon as the store is back, for a while.
-    async fn insist(&self, message: &str) {
-        for _ in 0..TRIES {
-            sleep(PAUSE).await;
-            if self.log.append(&self.id, message.as_bytes()).await.is_ok() {
-                return;
-            }
-        }
     }
 
     fn name(&self, number: u64) -> EventId {

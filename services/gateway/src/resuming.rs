@@ -9,9 +9,12 @@ use bytes::Bytes;
 use serde_json::{json, value::RawValue};
 use switchyard_mcp::{Id, Message, Refusal, RpcError, jsonrpc};
 use switchyard_state::{NodeId, ReplyBatch, ReplyId, StoreError};
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 
-use crate::{dispatch::Dispatch, event_id::EventId, failure, places::Place, sessions::Live, sse};
+use crate::{dispatch::Dispatch, event_id::EventId, failure, places::Place, running::LAST_WORD, sessions::Live, sse};
 
 /// How many frames wait for a client that is slow to read them.
 const FRAMES: usize = 16;
@@ -44,7 +47,10 @@ pub async fn resume(
     let first = first.map_err(|error| failure::store(&error))?.ok_or_else(unknown_event)?;
     let (frames, body) = mpsc::channel(FRAMES);
     let primes = session.revision.primes_streams();
-    let tail = Tail { dispatch: dispatch.clone(), id, after: number, frames, primes, _place: place };
+    let before = dispatch.gateway.replies.read(&id, 0, Duration::ZERO).await.map_err(|error| failure::store(&error))?;
+    let answered = before.iter().flat_map(|batch| &batch.events).filter(|(event, _)| *event <= number);
+    let answered = answered.filter_map(|(_, message)| answered_id(message)).collect();
+    let tail = Tail { dispatch: dispatch.clone(), id, after: number, answered, frames, primes, _place: place };
     // Owned by the response: it ends with the reply, or when the client hangs up.
     actix_rt::spawn(tail.follow(first));
     Ok(body)
@@ -55,6 +61,8 @@ struct Tail {
     dispatch: Dispatch,
     id: ReplyId,
     after: u64,
+    /// The requests whose answers the client has.
+    answered: Vec<Id>,
     frames: mpsc::Sender<Bytes>,
     /// The client's revision has a way to send it elsewhere.
     primes: bool,
@@ -64,16 +72,23 @@ struct Tail {
 impl Tail {
     async fn follow(mut self, first: ReplyBatch) {
         let mut batch = first;
+        let mut is_complete = true;
         loop {
             for (number, message) in &batch.events {
+                is_complete &= *number == self.after + 1;
+                self.answered.extend(answered_id(message));
                 let id = EventId::Reply { stream: self.id.stream.clone(), number: *number };
                 let frame = sse::named_event(&id, &String::from_utf8_lossy(message));
-                if self.frames.send(frame).await.is_err() {
+                if !matches!(timeout(LAST_WORD, self.frames.send(frame)).await, Ok(Ok(()))) {
                     return;
                 }
                 self.after = *number;
             }
             if batch.closed {
+                // An answer may have been dropped to make room for what came later.
+                if !is_complete {
+                    self.end_unknown(&batch.requests).await;
+                }
                 return;
             }
             if batch.events.is_empty() && self.is_gone(&batch.node).await {
@@ -125,15 +140,11 @@ impl Tail {
 
     /// Answers each request that has no answer yet.
     async fn end_unknown(&self, requests: &str) {
-        let answered = match self.dispatch.gateway.replies.read(&self.id, 0, Duration::ZERO).await {
-            Ok(Some(batch)) => batch.events.iter().filter_map(|(_, message)| answered_id(message)).collect(),
-            Ok(None) | Err(_) => Vec::new(),
-        };
-        let error = RpcError::internal("the node that ran this call was lost before it answered");
+        let error = RpcError::internal("the answer to this call was lost, or the node that ran it");
         let error = error.with_data(json!({ "outcome": "unknown" }));
-        for id in ids_of(requests).filter(|id| !answered.contains(id)) {
+        for id in ids_of(requests).filter(|id| !self.answered.contains(id)) {
             let frame = sse::event(&jsonrpc::failure(Some(&id), false, &error));
-            if self.frames.send(frame).await.is_err() {
+            if !matches!(timeout(LAST_WORD, self.frames.send(frame)).await, Ok(Ok(()))) {
                 return;
             }
         }

@@ -410,7 +410,7 @@ impl Handler<CaughtUp> for Fanout {
             audience.hear(&topic, at, &cause);
         }
         if lost {
-            audience.hear_everything(&LISTS.map(Topic::List), self.position);
+            audience.repeat_everything(&stream, &LISTS.map(Topic::List), self.position);
         }
         audience.caught_up(&stream);
     }

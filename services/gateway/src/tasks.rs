@@ -112,6 +112,13 @@ impl Dispatch {
         let Some(task) = store.load(id).await? else { return Ok(None) };
         match task.status {
             TaskStatus::Working if task.orphan => {
+                // One that no node had yet may have found one meanwhile.
+                if task.node.is_none() {
+                    self.run_on(&task).await;
+                    if let Some(taken) = store.load(id).await?.filter(|task| task.node.is_some()) {
+                        return Ok(Some(taken));
+                    }
+                }
                 let lost = TaskFailure::from(&Status::unavailable("the node that ran the task is gone"));
                 let Some(failed) = store.fail_orphan(id, &lost.encode_to_vec()).await? else {
                     return store.load(id).await;

@@ -132,14 +132,14 @@ impl Caller {
                 None => return link.clone(),
             }
         }
-        let connecting = connect(self.process.nodes.clone(), node.clone());
+        let connecting = connect(self.process.nodes.clone(), node.clone(), self.process.place.limit);
         links.links.insert(node.id.clone(), connecting.clone());
         connecting
     }
 }
 
 /// Connects in a task of its own, so that the wait goes on when one of those who want the connection gives up.
-fn connect(nodes: Arc<Nodes>, node: Arc<Node>) -> Connecting {
+fn connect(nodes: Arc<Nodes>, node: Arc<Node>, limit: usize) -> Connecting {
     let ended = {
         let (nodes, node) = (Arc::downgrade(&nodes), node.clone());
         move || {
@@ -148,10 +148,10 @@ fn connect(nodes: Arc<Nodes>, node: Arc<Node>) -> Connecting {
             }
         }
     };
-    // Ends within the connect timeout.
+    // Ends within two connect timeouts.
     let task = tokio::spawn(async move {
         let link = match Link::connect(&node.address, ended).await {
-            Ok(link) => link.with_lane().await,
+            Ok(link) => link.with_lane(limit).await,
             Err(error) => Err(error),
         };
         if link.is_err() {

@@ -121,8 +121,13 @@ impl Link {
     }
 
     /// The same connection with a lane on it, if the node has lanes.
-    pub async fn with_lane(self) -> Result<Self, LinkError> {
-        let lane = Lane::open(&self).await.map_err(LinkError::Lane)?;
+    ///
+    /// A node that does not open it in time is called without; `limit` is the largest event, in bytes.
+    pub async fn with_lane(self, limit: usize) -> Result<Self, LinkError> {
+        let lane = match timeout(CONNECT_TIMEOUT, Lane::open(&self, limit)).await {
+            Ok(lane) => lane.map_err(LinkError::Lane)?,
+            Err(_) => None,
+        };
         Ok(Self { lane, ..self })
     }
 

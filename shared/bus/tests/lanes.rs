@@ -211,3 +211,19 @@ async fn a_rest_is_fetched_once_and_by_whoever_knows_its_token() {
     assert!(matches!(result.event, Some(Event::Tool(tool)) if tool.content_json.len() == 2 * 1024 * 1024));
     assert_eq!(client.rest(rest).await.err().unwrap().code(), tonic::Code::NotFound);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_result_of_a_call_that_runs_while_its_node_stops_is_not_lost() {
+    let mut node = Node::start("only").await;
+    let mut lane = ByHand::open(&node).await;
+    lane.begin(1, "wait big").await;
+    lane.next().await;
+
+    node.stop();
+    assert!(matches!(lane.next().await, (0, lane_reply::Frame::Draining(_))));
+    node.stub.go.notify_one();
+
+    let (_, last) = lane.next().await;
+    let lane_reply::Frame::Event(event) = last else { panic!("{last:?}") };
+    assert!(matches!(event.event, Some(Event::Tool(tool)) if tool.content_json.len() == 2 * 1024 * 1024));
+}

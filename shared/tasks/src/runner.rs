@@ -156,11 +156,15 @@ impl Tasks for TaskRunner {
     async fn run_on(&self, request: Request<RunOnRequest>) -> Result<Response<RunOnReply>, Status> {
         let id = TaskId(request.into_inner().task);
         let permit = self.0.permit().ok_or_else(busy)?;
-        let claimed = self.0.store.claim(&id, &self.0.node).await.map_err(|error| away(&error))?;
-        let Some(task) = claimed else { return Ok(Response::new(RunOnReply { claimed: false })) };
-        // From here on it is ours, and its job tells the store whatever becomes of it.
-        self.0.run_on(task, permit);
-        Ok(Response::new(RunOnReply { claimed: true }))
+        let inner = self.0.clone();
+        // Ends with the store's answer. A caller that gives up leaves no claimed task without its job, which tells the
+        // store whatever becomes of it.
+        let claiming = tokio::spawn(async move {
+            let claimed = inner.store.claim(&id, &inner.node).await.map_err(|error| away(&error))?;
+            Ok::<_, Status>(claimed.map(|task| inner.run_on(task, permit)).is_some())
+        });
+        let claimed = claiming.await.map_err(|_| Status::internal("the claim was given up"))??;
+        Ok(Response::new(RunOnReply { claimed }))
     }
 
     async fn stop(&self, request: Request<StopRequest>) -> Result<Response<StopReply>, Status> {

@@ -142,3 +142,30 @@ async fn a_batch_that_opens_a_session_or_is_empty_is_refused_and_nothing_of_it_i
         assert_eq!(response.json().await["error"]["code"], -32600, "{batch}");
     }
 }
+
+#[tokio::test]
+async fn many_entries_that_nobody_can_read_are_answered_at_once() {
+    let one = One::start().await;
+    let client = one.legacy(Revision::R2).await;
+
+    let response = client.post(&json!(vec![7; 200])).send().await;
+
+    let answers = response.json().await;
+    let answers = answers.as_array().expect("answers to a batch are an array");
+    assert!(answers.iter().all(|answer| answer["error"]["code"] == -32600));
+    assert_eq!(answers.len(), 200);
+}
+
+#[tokio::test]
+async fn a_request_that_its_own_batch_cancels_is_cancelled() {
+    let one = One::start().await;
+    let backend = Backend::start().await;
+    let client = one.legacy(Revision::R2).await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "checkServiceStatus", "arguments": {"serviceUrl": backend.url("/"), "timeout": 60}}});
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+
+    let response = client.post(&json!([call, cancel])).send().await;
+
+    assert_eq!(response.status, 202, "nothing is left to answer");
+}

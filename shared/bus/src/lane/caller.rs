@@ -15,6 +15,9 @@ use crate::{
     service::CallEvents,
 };
 
+/// What a frame has beside its message, in bytes.
+const FRAME: usize = 1024;
+
 /// An open lane; clones share it. It closes when the last clone and the last call are gone.
 #[derive(Clone)]
 pub(crate) struct Lane {
@@ -23,14 +26,15 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Opens a lane on a connection. `None` where the node has none.
+    /// Opens a lane on a connection, for events of at most `limit` bytes. `None` where the node has none.
     ///
     /// # Errors
     /// The connection broke.
-    pub async fn open(link: &Link) -> Result<Option<Self>, Status> {
+    pub async fn open(link: &Link, limit: usize) -> Result<Option<Self>, Status> {
         let table = Arc::<Table>::default();
         let held = Arc::new(Held(table.clone()));
-        let mut client = LaneClient::with_origin(link.clone(), link.origin());
+        let client = LaneClient::with_origin(link.clone(), link.origin());
+        let mut client = client.max_decoding_message_size(limit.saturating_add(FRAME));
         let mut replies = match client.open(Outbox(table.clone())).await {
             Ok(replies) => replies.into_inner(),
             Err(status) if status.code() == Code::Unimplemented => return Ok(None),

@@ -82,7 +82,11 @@ impl Stream for LaneEvents {
                     }
                 }
                 From::Fetching(call, mut fetching) => match fetching.as_mut().poll(context) {
-                    Poll::Ready(Ok(rest)) => self.from = call.over(From::Rest(rest)),
+                    Poll::Ready(Ok(rest)) => {
+                        // Nobody need keep it for us any more.
+                        drop(call);
+                        self.from = From::Rest(rest);
+                    }
                     Poll::Ready(Err(status)) => return Poll::Ready(Some(Err(status))),
                     Poll::Pending => {
                         self.from = From::Fetching(call, fetching);

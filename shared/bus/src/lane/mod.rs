@@ -37,7 +37,15 @@ fn cost(event: &CallEvent) -> Option<u32> {
     (length <= LARGEST).then(|| u32::try_from(length).expect("it is below the limit") + OVERHEAD)
 }
 
+/// The same for one that has no other way left.
+fn cost_of_any(event: &CallEvent) -> u32 {
+    cost(event).unwrap_or(LARGEST as u32 + OVERHEAD)
+}
+
 fn to_wire(status: &Status) -> LaneStatus {
+    if status.message().len() + status.details().len() > LARGEST {
+        return to_wire(&Status::internal("the service failed, and said too much of it"));
+    }
     LaneStatus {
         code: status.code() as i32,
         message: status.message().to_owned(),

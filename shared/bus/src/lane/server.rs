@@ -22,7 +22,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
-    CREDIT, cost,
+    CREDIT, LARGEST, cost, cost_of_any,
     parked::{PATIENCE, Parked},
     to_wire,
 };
@@ -210,6 +210,7 @@ impl Running {
     }
 
     async fn completed(&self, reply: CompleteReply) -> Result<(), Status> {
+        limits::check(&reply, LARGEST, "the answer")?;
         self.say(Frame::Completed(reply)).await;
         Ok(())
     }
@@ -217,13 +218,15 @@ impl Running {
     async fn tell(&self, mut events: CallEvents) -> Result<(), Status> {
         while let Some(event) = events.next().await {
             let event = limits::answer(event, self.service.limit)?;
-            let Some(cost) = cost(&event) else {
+            // The way of the rest is closed once the listener stops.
+            let may_park = self.service.stopping.peek().is_none();
+            if may_park && cost(&event).is_none() {
                 let limit = self.service.limit;
                 let rest = events.map(move |event| limits::answer(event, limit));
                 self.park(stream::iter([Ok(event)]).chain(rest).boxed()).await;
                 return Ok(());
-            };
-            let credit = self.control.credit.acquire_many(cost).await;
+            }
+            let credit = self.control.credit.acquire_many(cost_of_any(&event)).await;
             credit.expect("nobody closes it").forget();
             let is_last = event.is_last();
             self.say(Frame::Event(event)).await;

@@ -13,7 +13,7 @@ use prost::Message;
 use switchyard_proto::v1::{CallEvent, CompleteReply, LaneReply, LaneRequest, lane_reply, lane_request};
 use tonic::Status;
 
-use super::{CREDIT, REFUND, cost, from_wire};
+use super::{CREDIT, REFUND, cost_of_any, from_wire};
 use crate::link::LinkError;
 
 /// How many bytes of requests wait for a node that is slow to read before calls go another way.
@@ -45,6 +45,8 @@ struct State {
 struct Slot {
     came: VecDeque<Came>,
     reader: Option<Waker>,
+    /// How many bytes of events wait.
+    unread: u32,
     /// How many bytes of credit are to be given back.
     taken: u32,
     /// The call has left.
@@ -95,7 +97,9 @@ impl Table {
             return Poll::Pending;
         };
         if let Came::Event(event) = &came {
-            slot.taken += cost(event).unwrap_or(CREDIT);
+            let cost = cost_of_any(event);
+            slot.unread = slot.unread.saturating_sub(cost);
+            slot.taken += cost;
             if slot.taken >= REFUND {
                 let credit = mem::take(&mut slot.taken);
                 state.outbox.push_back(LaneRequest { call, frame: Some(lane_request::Frame::Credit(credit)) });
@@ -142,7 +146,7 @@ impl Table {
     pub fn take(&self, LaneReply { call, frame }: LaneReply) {
         let Some(frame) = frame else { return };
         let mut state = self.lock();
-        let came = match frame {
+        let mut came = match frame {
             lane_reply::Frame::Event(event) => Came::Event(event),
             lane_reply::Frame::Completed(reply) => Came::Completed(reply),
             lane_reply::Frame::Failed(status) => Came::Failed(from_wire(status)),
@@ -156,6 +160,18 @@ impl Table {
             }
         };
         // It may be over at this end already.
+        let Some(slot) = state.calls.get_mut(&call) else { return };
+        if let Came::Event(event) = &came {
+            slot.unread = slot.unread.saturating_add(cost_of_any(event));
+        }
+        if slot.unread > CREDIT {
+            // Whoever ignores its credit gets none of our memory.
+            came = Came::Failed(Status::resource_exhausted("the node sent more than the call's credit"));
+            slot.came.clear();
+            slot.unread = 0;
+            let cancel = lane_request::Frame::Cancel(lane_request::Cancel {});
+            state.outbox.push_back(LaneRequest { call, frame: Some(cancel) });
+        }
         let Some(slot) = state.calls.get_mut(&call) else { return };
         slot.came.push_back(came);
         wake_after(state, |state| state.calls.get_mut(&call).and_then(|slot| slot.reader.take()));

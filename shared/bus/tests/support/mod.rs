@@ -128,6 +128,14 @@ impl Tools for Stub {
                 });
                 stream::iter([Ok(accepted())]).chain(last).boxed()
             }
+            "wait big" => {
+                let go = self.go.clone();
+                let last = stream::once(async move {
+                    go.notified().await;
+                    Ok(result(&"x".repeat(2 * 1024 * 1024)))
+                });
+                stream::iter([Ok(accepted())]).chain(last).boxed()
+            }
             "not started" => return Err(Failure::not_started("this node is full")),
             "unavailable" => return Err(Status::unavailable("the backend is away")),
             "unknown" => return Err(Failure::unknown("unknown", "no tool is named `unknown`")),
