@@ -142,3 +142,20 @@ async fn other_paths_are_not_found() {
         assert_eq!(response.status, 404, "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_flood_of_headers_is_refused_and_the_next_client_is_served() {
+    let one = One::start().await;
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let many = (0..500)
+        .fold(one.mcp().request("POST").json(&body), |request, number| request.header(&format!("X-{number}"), "y"));
+    let large = one.mcp().request("POST").header("X-Large", &"y".repeat(1_000_000)).json(&body);
+
+    for flood in [many, large] {
+        // Whoever still writes when it is refused may see the connection end instead.
+        if let Some(refused) = flood.try_send().await {
+            assert_eq!(refused.status, 431);
+        }
+    }
+    assert_eq!(one.legacy(Revision::R4).await.request("ping", json!({})).await.status, 200);
+}

@@ -1,7 +1,11 @@
-//! Bodies above the limit.
+//! Bodies above the limits of size and time.
 
 use serde_json::json;
-use switchyard_tests::{ModernClient, Revision, RpcError};
+use switchyard_tests::{ModernClient, PATIENCE, Revision, RpcError, within};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use crate::One;
 
@@ -66,4 +70,23 @@ async fn the_limit_is_an_option() {
     let exceeds = request.body(padded(1001)).send().await;
 
     assert_eq!((fits.status, exceeds.status), (200, 413));
+}
+
+#[tokio::test]
+async fn a_body_that_stops_coming_is_given_up() {
+    let one = One::start_with(json!({"server": {"bodyTimeout": "1s"}})).await;
+    let mcp = one.mcp();
+    let mut connection = TcpStream::connect(mcp.address).await.unwrap();
+    let head = format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\nContent-Type: application/json\r\n\
+         Content-Length: 100\r\n\r\n{{",
+        mcp.path, mcp.address
+    );
+    connection.write_all(head.as_bytes()).await.unwrap();
+
+    let mut answer = String::new();
+    within(PATIENCE, "the end of the connection", connection.read_to_string(&mut answer)).await.unwrap();
+
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("within 1 s"), "{answer}");
 }
