@@ -38,7 +38,7 @@ use crate::{
 pub use answers::{array, refused, stream};
 pub use body::read_body;
 
-use answers::{Failed, finish, not_allowed, reply, respond, undecodable, whole};
+use answers::{Failed, finish, not_allowed, respond, undecodable, whole};
 use headers::{LAST_EVENT, ProtocolHeaders, SESSION, joined, session_header, trace_headers};
 
 /// Serves the endpoint at its two paths.
@@ -117,6 +117,7 @@ async fn ask_modern(
         return Err(with_id(media::not_acceptable("a stream of notifications is `text/event-stream`")));
     }
 
+    // A name that is missing is refused by whoever needs it.
     let target = checked.params.name_for(checked.method).ok();
     let seen = Seen {
         id: &asked.id,
@@ -146,7 +147,8 @@ async fn ask_modern(
     match dispatch.ask(&asking).await {
         Ok(Reply::Result(result)) => Ok(finish(dispatch, &asked.id, Ok(result), accepts, observed)),
         Ok(Reply::Call(call)) => {
-            Ok(respond(dispatch, asked.id.clone(), Running::Here { call, _ticket: ticket }, accepts, observed).await)
+            Ok(respond(dispatch, None, asked.id.clone(), Running::Here { call, _ticket: ticket }, accepts, observed)
+                .await)
         }
         Ok(Reply::Listen(filter)) => {
             drop(ticket);
@@ -207,7 +209,7 @@ async fn in_session(
         let entered = entered.map_err(|refusal| Failed { refusal, id: Some(asked.id.clone()) })?;
         let whom = if accepts.streams() { live.clone() } else { live.clone().without_questions() };
         let running = running::detach(dispatch, whom, body.clone(), trace, entered);
-        return Ok(reply(dispatch, &live, asked.id, running, accepts, observed).await);
+        return Ok(respond(dispatch, Some(&live), asked.id, running, accepts, observed).await);
     }
     let done = match dispatch.ask_in_session(&live, &asked, &trace).await {
         Ok(Reply::Result(result)) => Ok(result),

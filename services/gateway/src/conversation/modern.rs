@@ -32,6 +32,7 @@ async fn answer(dispatch: &Dispatch, body: &[u8], voice: Voice) -> Result<(), St
     let refused = |refusal: Refusal| jsonrpc::failure(Some(&id), false, &refusal.error);
     let checked = modern::check(&request, None).map_err(refused)?;
     let gateway = &dispatch.gateway;
+    // A name that is missing is refused by whoever needs it.
     let target = checked.params.name_for(checked.method).ok();
     let seen = Seen {
         id: &id,

@@ -14,7 +14,7 @@ use crate::{
     dispatch::Dispatch,
     media::Accepts,
     observe::Observed,
-    replies::{self, Speech, Word},
+    replies::{Reply, Speech, Word},
     running::{self, Outcome, Running},
     sessions::Live,
     sse,
@@ -46,56 +46,34 @@ impl Failed {
     }
 }
 
-/// Answers with the call's result where it is quick or the client takes no streams, else with a stream.
+/// Answers with the call's result where it is quick or the client takes no streams, else with a stream. What becomes a
+/// stream in a `session` is kept, for its client to go on with.
 pub(super) async fn respond(
     dispatch: &Dispatch,
+    session: Option<&Live>,
     id: Id,
     running: Running,
     accepts: Accepts,
     observed: Observed,
 ) -> HttpResponse {
     let patience = accepts.streams().then_some(dispatch.gateway.options.stream_after);
+    let (sender, frames) = running::frames();
     match running::first_word(running, patience).await {
-        Outcome::Done(done) => finish(dispatch, &id, done, accepts, observed),
-        Outcome::Cancelled => {
-            let (_, frames) = running::frames();
-            stream(dispatch, frames)
-        }
-        Outcome::Goes(running, first) => {
-            let (sender, frames) = running::frames();
+        Outcome::Done(done) => return finish(dispatch, &id, done, accepts, observed),
+        Outcome::Cancelled => drop(sender),
+        Outcome::Goes(running, first) => match session {
             // Owned by the response: it ends when the call does, or when the client hangs up.
-            actix_rt::spawn(running::carry(running, first, id, sender, sse::event, observed));
-            stream(dispatch, frames)
-        }
+            None => _ = actix_rt::spawn(running::carry(running, first, id, sender, sse::event, observed)),
+            Some(session) => {
+                let kept = Reply::new(dispatch, session, std::slice::from_ref(&id));
+                // It may be a question, and a notice that came first is not missed either.
+                let first = first.map(Word::Question).into_iter().collect();
+                // Ends with the call, whatever becomes of the response.
+                actix_rt::spawn(kept.carry(first, Speech::Call { running, id, observed: Some(observed) }, sender));
+            }
+        },
     }
-}
-
-/// Answers a session's call as [`respond`] does, but keeps what becomes a stream for its client to go on with.
-pub(super) async fn reply(
-    dispatch: &Dispatch,
-    live: &Live,
-    id: Id,
-    running: Running,
-    accepts: Accepts,
-    observed: Observed,
-) -> HttpResponse {
-    let patience = accepts.streams().then_some(dispatch.gateway.options.stream_after);
-    match running::first_word(running, patience).await {
-        Outcome::Done(done) => finish(dispatch, &id, done, accepts, observed),
-        Outcome::Cancelled => {
-            let (_, frames) = running::frames();
-            stream(dispatch, frames)
-        }
-        Outcome::Goes(running, first) => {
-            let (sender, frames) = running::frames();
-            let kept = replies::Reply::new(dispatch, live, std::slice::from_ref(&id));
-            // It may be a question, and a notice that came first is not missed either.
-            let first = first.map(Word::Question).into_iter().collect();
-            // Ends with the call, whatever becomes of the response.
-            actix_rt::spawn(kept.carry(first, Speech::Call { running, id, observed: Some(observed) }, sender));
-            stream(dispatch, frames)
-        }
-    }
+    stream(dispatch, frames)
 }
 
 /// A whole answer, as JSON, or as a stream of one event for a client that takes nothing else.

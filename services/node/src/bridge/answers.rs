@@ -53,6 +53,7 @@ pub async fn follow(remote: &Remote, response: Response, id: Option<&Id>, lines:
         }
         sleep(trail.retry.unwrap_or(PAUSE.0)).await;
         attempts += 1;
+        // Whatever was wrong, the next attempt may go through; after the last the request fails.
         response = remote.stream(trail.last.as_deref()).await.ok();
     }
 }
